@@ -29,9 +29,11 @@ def fitted(
 
 
 def default_and_best(split: Split) -> dict[str, np.ndarray]:
-    """The default fit, and the λ of the same release that predicts the test rows best."""
+    """The default fit, and the λ of a release of all columns that predicts the test rows best."""
     estimator = fitted(split)
     chosen = estimator.predict(split.X_test)
+    if hasattr(estimator, "screened_"):
+        estimator = fitted(split, screen="all")
     path = estimator.path(split.X, estimator.lam_ * _LAMS)
     found = [chosen, *(split.X_test @ path.coef + path.intercept).T]
     errors = [float(np.sum((split.y_test - each) ** 2)) for each in found]

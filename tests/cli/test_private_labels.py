@@ -7,7 +7,7 @@ import pytest
 import privasso as pv
 from privasso.cli import main
 
-DP = "--target status --label-dp --epsilon 3 --delta 1e-6 --y-bounds -4 4"
+DP = "--target status --label-dp --aim predict --epsilon 3 --delta 1e-6 --y-bounds -4 4"
 AVERAGE = "--target status --on-average --sigma 0.1 --lam 5"
 SENTENCE = (
     "privasso: error: the labels must be one column of finite numbers; they hold something else, "

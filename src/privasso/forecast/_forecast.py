@@ -151,7 +151,7 @@ def forecast(
     changes.append(("no privacy", None, "without privacy", scheme.free(), suppose))
     for factor in _EPSILONS:
         changed = scheme.with_epsilon(factor)
-        words = f"ε = {changed.budget[0]:g} instead of {epsilon:g}"
+        words = f"ε = {changed.budget[0]:.3g} instead of {epsilon:.3g}"
         changes.append(("epsilon", changed.budget[0], words, changed, suppose))
     more = round(_GROWTH * m)
     words = f"{more} rows instead of {m}"

@@ -202,7 +202,6 @@ class Model:
         rng = generator(rng)
         if self.covariance is not None:
             C = self.realised(N, rng, draw_scales=True).covariance
-            assert isinstance(C, GivenCovariance)
             s = np.sqrt(C.diagonal)
         else:
             C, s = None, self.scales.draw(N, rng)

@@ -32,8 +32,9 @@ class _Dense(Operator):
         everything = take.size == self.shape[1] and self._F.dtype == np.float64
         if everything and np.array_equal(take, np.arange(take.size)):
             return self._F
-        order = "C" if self._F.flags.c_contiguous else "F"
-        return np.asarray(self._F[:, take], dtype=np.float64, order=order)
+        by_rows = self._F.flags.c_contiguous
+        taken = self._F.take(take, axis=1) if by_rows else self._F.T.take(take, axis=0).T
+        return taken.astype(np.float64, copy=False)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         multiply = product_by_columns if X.flags.f_contiguous else product

@@ -140,7 +140,7 @@ class Amp(Algorithm):
         return self._threshold(problem, start, start.g, problem.b)
 
     def step(self, problem: Problem, state: AmpState, take: np.ndarray | None = None) -> AmpState:
-        """One iteration in one pass over F, which also copies out the columns `take`."""
+        """One iteration in one pass over F, after which the columns `take` are copied out."""
         inverse = 1.0 / (1.0 + state.s_theta)
         g = state.g.copy()
         q, block = problem.op.update(state.mixed, g, state.s_theta * inverse, -inverse, take=take)

@@ -39,10 +39,8 @@ class Auto(Algorithm):
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
         m, n = problem.shape
-        wanted = (
-            m < tuned.TALL * n
-            or np.count_nonzero(np.abs(problem.b) > problem.lam) >= tuned.AMP_MANY
-        )
+        many = np.count_nonzero(np.abs(problem.b) > problem.lam) >= tuned.AMP_MANY
+        wanted = m < tuned.TALL * n or many
         if wanted and amp_may_work(problem.op):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
@@ -61,10 +59,9 @@ def look_independent(op: Operator) -> bool:
     m, n = op.shape
     starts = np.linspace(0, n - tuned.RUN_LENGTH, tuned.RUNS).astype(np.int64)
     index = np.unique(starts[:, None] + np.arange(tuned.RUN_LENGTH))
-    if (
-        m > 2 * tuned.ROWS_COMPARED and tuned.ROWS_COMPARED * n < m * index.size
-    ):  # what is read is less
-        m = tuned.ROWS_COMPARED  # evenly spaced
+    few = tuned.ROWS_COMPARED
+    if m > 2 * few and few * n < m * index.size:  # what is read is less
+        m = few  # evenly spaced
         block = op.rows(np.linspace(0, op.shape[0] - 1, m).astype(np.int64))[:, index]
     else:
         block = op.columns(index)
@@ -80,6 +77,5 @@ def look_independent(op: Operator) -> bool:
 
 def amp_may_work(op: Operator) -> bool:
     """Whether F is dense, not packed, not small, and its columns look independent."""
-    return (
-        op.dense and not op.packed and min(op.shape) >= tuned.AMP_SMALLEST and look_independent(op)
-    )
+    large = min(op.shape) >= tuned.AMP_SMALLEST
+    return op.dense and not op.packed and large and look_independent(op)

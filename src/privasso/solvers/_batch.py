@@ -153,7 +153,7 @@ class Batch:
         open_ = np.flatnonzero(start.promising)
         self.x[open_] = start.x[open_]
         C = self._conditions(open_)
-        good = self._better_than_zero(open_, C)
+        good = np.isfinite(C).all(axis=1)
         self.x[open_[~good]] = np.nan
         open_, C = open_[good], C[good]
         if open_.size == 0 or self.clock.expired():
@@ -170,9 +170,8 @@ class Batch:
 
     def _near(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
         """Which columns may be in the support of which of these problems."""
-        return (np.abs(C) > tuned.BATCH_CANDIDATE * self.lams[columns, None]) | (
-            self.x[columns] != 0
-        )
+        close = np.abs(C) > tuned.BATCH_CANDIDATE * self.lams[columns, None]
+        return close | (self.x[columns] != 0)
 
     def _newton_steps(
         self, columns: np.ndarray, C: np.ndarray, shared: NewtonSteps | None
@@ -269,17 +268,6 @@ class Batch:
         self.evidence[k] = certificate.kkt, certificate.kkt_beyond_rounding, certificate.gap
         self.status[k] = Status.CONVERGED
         return True
-
-    def _better_than_zero(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
-        """Which starts have an objective below that of x = 0, or hardly above it.
-
-        On correlated columns AMP diverges, and an exact solve that starts far away takes long.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            x, B = self.x[columns], self.terms.some(columns)
-            cost = 0.5 * np.einsum("ki,ki->k", x, B - C)
-            cost += self.lams[columns] * np.abs(x).sum(axis=1)
-            return cost <= tuned.HARDLY_ABOVE * np.einsum("ki,ki->k", B, x)
 
     def _solve_column(self, gram: np.ndarray, index: np.ndarray, k: int) -> None:
         """Solve problem k on the columns `index`, of which `gram` is the Gram matrix."""

@@ -90,7 +90,8 @@ def _run_share(
         X, V = new, ((1.0 + V) * (active / m)).astype(np.float32)
         rate = 1.0 - np.sqrt(np.minimum(active / m, 1.0))
         done = (flips <= tuned.BATCH_TURNOVER * np.maximum(active, 1)) & (iteration > 0)
-        done &= step <= (tuned.BATCH_DISTANCE * rate) ** 2 * length
+        with np.errstate(invalid="ignore"):  # of those that are lost
+            done &= step <= (tuned.BATCH_DISTANCE * rate) ** 2 * length
         lost = ~np.isfinite(V) | ~np.isfinite(step)
         done |= lost | (iteration == tuned.BATCH_ITERATIONS - 1)
         if done.any():

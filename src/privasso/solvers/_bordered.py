@@ -55,29 +55,9 @@ def square_submatrix(H, index, upper, lower):  # pragma: no cover
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def forward(U, V, starts):  # pragma: no cover
-    """Solve Uᵀw = v for every row v of V, in place; row k is zero before its entry starts[k].
-
-    Four rows are solved at once, so that U is read once for all of them.
-    """
+    """Solve Uᵀw = v for every row v of V, in place; row k is zero before its entry starts[k]."""
     n = V.shape[1]
-    lo = 0
-    while lo + 4 <= V.shape[0]:
-        v0, v1, v2, v3 = V[lo], V[lo + 1], V[lo + 2], V[lo + 3]
-        first = min(starts[lo], starts[lo + 1], starts[lo + 2], starts[lo + 3])
-        for i in range(first, n):
-            d = U[i, i]
-            a0, a1, a2, a3 = v0[i] / d, v1[i] / d, v2[i] / d, v3[i] / d
-            v0[i], v1[i], v2[i], v3[i] = a0, a1, a2, a3
-            row, w0, w1 = U[i, i + 1 : n], v0[i + 1 :], v1[i + 1 :]
-            w2, w3 = v2[i + 1 :], v3[i + 1 :]
-            for j in range(row.size):
-                u = row[j]
-                w0[j] -= u * a0
-                w1[j] -= u * a1
-                w2[j] -= u * a2
-                w3[j] -= u * a3
-        lo += 4
-    for k in range(lo, V.shape[0]):
+    for k in range(V.shape[0]):
         v = V[k]
         for i in range(starts[k], n):
             a = v[i] / U[i, i]

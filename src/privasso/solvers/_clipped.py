@@ -229,14 +229,14 @@ def _problems(
     problem: ClippedProblem, etas: ArrayLike | None, lams: ArrayLike | None
 ) -> Iterable[ClippedProblem]:
     n = problem.shape[1]
-    if etas is None and lams is None:
-        raise ValueError("pass etas, lams or both")
     columns = None if etas is None else real_array("etas", etas, shape=(n, None)).T
     values = None if lams is None else real_array("lams", lams, ndim=1)
-    if columns is not None and values is not None and len(columns) != len(values):
-        raise ValueError(f"lams has {len(values)} entries for {len(columns)} columns of etas")
-    count = len(values) if columns is None else len(columns)  # type: ignore[arg-type]
-    for k in range(count):
+    given = values if columns is None else columns
+    if given is None:
+        raise ValueError("pass etas, lams or both")
+    if values is not None and len(given) != len(values):
+        raise ValueError(f"lams has {len(values)} entries for {len(given)} columns of etas")
+    for k in range(len(given)):
         one = problem if columns is None else problem.with_eta(columns[k])
         yield one if values is None else one.with_lam(float(values[k]))
 

@@ -119,12 +119,8 @@ class Run:
             floor = problem.rounding_floor(x) / 8 if turn else 0.0
             floor = np.maximum(floor, certificate.rounding)
             explained = bool(np.all(np.abs(certificate.residual) <= floor))
-            if (
-                certificate.kkt <= tuned.CLIPPED_ENOUGH
-                or explained
-                or active.size == 0
-                or self.expired()
-            ):
+            enough = explained or certificate.kkt <= tuned.CLIPPED_ENOUGH
+            if enough or active.size == 0 or self.expired():
                 break
             if solve is None:
                 solve = _solver(face, problem, problem.curvature(certificate.fitted.value), active)

@@ -70,9 +70,8 @@ class _Together:
         # What rounding does: sums of so many terms, and of this size.
         size = np.abs(F)
         self.heaviest, self.longest = size.T @ w, float(np.max(size.sum(axis=1)))
-        self.rounding = (
-            (tuned.TOGETHER_ROWS + len(F) / tuned.TOGETHER_ROWS + 80.0) * _UNIT * loss.largest_pull
-        )
+        terms = tuned.TOGETHER_ROWS + len(F) / tuned.TOGETHER_ROWS + 80.0
+        self.rounding = terms * _UNIT * loss.largest_pull
 
     def minimise(self, etas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The points and their distances."""

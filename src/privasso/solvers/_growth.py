@@ -74,6 +74,9 @@ class Growth:
             if last and working.index.size <= tuned.SMALL_SET:
                 roughly = False
             aim = tuned.ROUGHLY if roughly else 0.1 * tol
+            if not roughly and missing and not problem.op.dense and steps:
+                # A pass takes less time than many digits.
+                aim = max(aim, tuned.GAIN * steps[-1].change)
             result = working.minimise(lam, aim, clock, roughly=roughly)
             if result.ray is not None:
                 self._restart()

@@ -183,9 +183,8 @@ def amp_on_columns(
     n = problem.shape[1]
     x, u = state.x[index], state.u[index]
     g, s_theta = state.g, state.s_theta
-    aim = tol * _step_for_violation(problem, x, index, s_theta)
+    aim = tuned.ALONE_AIM * tol
     steps: list[Step] = []
-    trusting = True
     for _ in range(tuned.ALONE_ROUNDS):
         op = Metered(as_operator(block))
         part = Problem(op, problem.b[index], problem.lam, squares=problem.squares[index])
@@ -202,16 +201,7 @@ def amp_on_columns(
         if run.end is not End.FIXED_POINT:
             problem.op.count(op.passes * share)
             return None
-        w = np.zeros(problem.shape[0])
-        fitted, _ = op.update(x, w, 0.0, 1.0)
-        own = float(violations(part.b - fitted, x, problem.lam).max()) / (tol * problem.lam)
-        if own > 1.0 and trusting:
-            # A step that is small leaves a larger violation now and then. It is seen on these
-            # columns already, for less than a pass over F and the direction of the proof.
-            problem.op.count(op.passes * share)
-            aim, trusting = 0.5 * aim / own, False
-            continue
-        trusting = True
+        w = op.matvec(x)
         everywhere = np.zeros(n)
         everywhere[index] = x
         path = None
@@ -235,20 +225,6 @@ def amp_on_columns(
         index = np.concatenate([index, more])
         x, u = np.append(x, np.zeros(more.size)), np.append(u, c[more])
     return None
-
-
-def _step_for_violation(
-    problem: Problem, x: np.ndarray, index: np.ndarray, s_theta: float
-) -> float:
-    """Forty times the relative step at which the largest violation is about λ, at most 10.
-
-    A step Δz in units of columns of unit norm leaves violations of ‖F_i‖|Δz_i|/(1 + V), and the
-    largest of n entries is about four times their root mean square.
-    """
-    norms = problem.norms[index]
-    size = float(np.linalg.norm(x * norms)) * float(norms.max())
-    entries = np.sqrt(max(1, np.count_nonzero(x)))
-    return float(min(10.0, 40 * problem.lam * (1 + s_theta) * entries / (4 * max(size, 1e-300))))
 
 
 def path_coefficients(problem: Problem, x: np.ndarray) -> np.ndarray:
