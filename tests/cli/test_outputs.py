@@ -153,6 +153,22 @@ def test_what_could_not_be_read_back_is_refused_before_paying(folder, capsys, mo
     assert Path("model.json").read_text() == before
 
 
+@pytest.mark.parametrize("more", [[], ["--classes", f"{'n' * 300},{'p' * 300}"]])
+def test_long_names_of_labels_count_before_paying(folder, capsys, monkeypatch, more):
+    frame, name = pl.read_csv("data.csv"), "y" * 300
+    frame.rename({"y": name}).write_csv("data.csv")
+    bounds = FIT.index("--y-bounds")
+    words = [name if word == "y" else word for word in FIT]
+    words = words if not more else [*words[:bounds], *words[bounds + 3 :], *more]
+    assert main([*words, "--out", "model.json"]) == 0
+    size = os.path.getsize("model.json")
+    monkeypatch.setattr(Plan, "release", lambda *a, **k: pytest.fail("noise drawn"))
+    monkeypatch.setattr("privasso.artefact._header.MAX_BYTES", size - 1)
+    capsys.readouterr()
+    assert main([*words, "--out", "model.json"]) == 2
+    assert f"more than the {size - 1} that are ever read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_new_file_replaces_nothing(tmp_path, monkeypatch, links):
     if not links:

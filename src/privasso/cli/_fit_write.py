@@ -49,6 +49,7 @@ def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
             guarantee=plan.guarantee,
             noise=plan.noise,
             feature_names=encoding.names,
+            target=table.target,
             classes=None if plan.options.classes is None else plan.options.classes.names,
             encoding=None if encoding.plain else encoding,
             intervals=made_up_intervals(plan.options.targets, len(encoding.names), _LONGEST)
