@@ -17,8 +17,9 @@ from privasso.programs import made_up_intervals
 from privasso.report import FitFacts, fit_page
 from privasso.tables import table_bytes
 
-#: A number that takes as many characters as a number can, and how many it has in statistics.
-_LONGEST, _DIGITS = -1.2345678901234567e-300, 24
+#: A number that takes as many characters as a number can, how many it has in statistics, and by how
+#: many bytes the few other numbers of a release can be longer than those that stand for them.
+_LONGEST, _DIGITS, _OTHERS = -1.2345678901234567e-300, 24, 256
 #: Bytes of a report, of which most are pictures, and of a number in a path with as many points.
 _REPORT, _NUMBER, PATH_POINTS = 1_000_000, 20, 25
 
@@ -78,7 +79,7 @@ def _kept_size(plan: Plan, table: FitTable) -> int | None:
     made = table.published(plan.rehearsed(table.names, table.target))
     columns = plan.shape[1] + 2
     numbers = columns if made.public_rows is not None else columns * (columns + 1) // 2
-    return len(release_text(made.kept).encode()) + _DIGITS * numbers
+    return len(release_text(made.kept).encode()) + _DIGITS * numbers + _OTHERS
 
 
 def write_files(
