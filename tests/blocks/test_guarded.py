@@ -34,7 +34,7 @@ SENTENCE = re.compile(
             "file cannot be read: it is damaged, of another kind, or too large for this machine",
             "file cannot be read: it is no Matrix Market file, is damaged, or is too large .*",
             "file is damaged: it has other rows than it says",
-            "file changed while it was being read",
+            "file changed or vanished while it was being read, so nothing was released; .*",
             r"file has no (column '\w+'.*|matrix X)",
             "(file|column .* of file) (must hold|does not hold) (numbers|integers).*",
             "file has more rows or columns than a file of its size may",
