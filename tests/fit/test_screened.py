@@ -200,6 +200,22 @@ def test_all_columns_are_fitted_where_something_asks_for_them(options):
     assert plan.solves_again
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 1e-2), (0.1, 1e-12), (0.1, 1e-2)])
+@pytest.mark.parametrize("neighbours", ["emptied", "replaced"])
+def test_budgets_too_small_to_be_divided_are_for_all_columns(epsilon, delta, neighbours):
+    X = np.random.default_rng(0).uniform(size=(60, 150))
+    budget = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "y_bounds": (0, 1)}
+    for privacy in (pv.LabelDP(**budget), pv.RecordDP(**budget, bounds=(0, 1))):
+        assert plan_for(X, FitOptions(privacy)).guarantee.formal
+
+
+@pytest.mark.parametrize("given", [{"t": 7e5}, {"kappa": 0.003}])
+def test_settings_of_the_mechanism_ask_for_all_columns(given):
+    """A choice is planned for the default ones: with others its fit may have no budget left."""
+    dp = pv.RecordDP(0.2, 1e-6, bounds=(0, 1), y_bounds=(0, 1), **given)
+    assert plan_for(np.zeros((594, 59)), FitOptions(dp)).outlook is None
+
+
 def test_sample_weights_ask_for_all_columns():
     X, _, _, _ = few_in_noise(0)
     options = FitOptions(pv.LabelDP(1.0, 1e-6, (-3.0, 3.0)))

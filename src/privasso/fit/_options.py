@@ -145,7 +145,8 @@ class FitOptions:
         other = other or not (self.fit_intercept and self.denoise)
         other = other or self.scales is not None or self.classes is not None or self.intervals
         other = other or not self.privacy.formal or not self.loss.about_mean
-        other = other or getattr(self.privacy, "level", None) is not None
+        given = (getattr(self.privacy, name, None) for name in ("level", "kappa", "t"))
+        other = other or any(one is not None for one in given)
         other = other or getattr(self.privacy, "mechanism", None) == "release"
         return "all" if self.screen is None and other else self.screen
 

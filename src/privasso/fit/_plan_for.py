@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any, cast
 
@@ -69,7 +70,10 @@ def _alone(
         return plan_labels_at_one_lam(X, options, labels, seeded=seeded)
     if screen is None and (sample_weight is not None or held_in_blocks(X)):
         screen = "all"
-    if screen != "all":
+    if screen is None:  # with a budget too small to be divided, all columns are fitted
+        with contextlib.suppress(ValueError, ArithmeticError):
+            return plan_chosen_labels(X, options, labels, seeded=seeded)
+    elif screen != "all":
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
         return plan_chosen_labels(X, options, labels, seeded=seeded)

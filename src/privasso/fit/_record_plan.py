@@ -39,7 +39,13 @@ def plan_records(
         X = covariates(X, finite=False)
     m, n = X.shape
     table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
-    program = table.screened(options.choice(n))
+    choice, program = options.choice(n), None
+    try:
+        program = table.screened(choice)
+    except (ValueError, ArithmeticError):
+        if choice is not None:
+            raise
+        # The budget is too small to be divided, and nobody asked for it.
     if program is None:
         if sp.issparse(X):
             raise ValueError(
