@@ -15,7 +15,7 @@ from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, check_asked
 from privasso.fit._record_plan import plan_labels_at_one_lam, plan_records
-from privasso.fit._rows import held_in_blocks
+from privasso.fit._rows import is_large
 from privasso.planning import divided, interval_sensitivity
 from privasso.privacy import PRIVATE, LabelDP, RecordDP
 from privasso.queries import declared
@@ -68,7 +68,7 @@ def _alone(
                 "leave them out"
             )
         return plan_labels_at_one_lam(X, options, labels, seeded=seeded)
-    if screen is None and (sample_weight is not None or held_in_blocks(X)):
+    if screen is None and (sample_weight is not None or is_large(X)):
         screen = "all"
     if screen is None:  # with a budget too small to be divided, all columns are fitted
         with contextlib.suppress(ValueError, ArithmeticError):

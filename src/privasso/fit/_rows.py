@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from privasso._covariates import covariates
@@ -60,6 +61,11 @@ def held_in_blocks(X: Any) -> bool:
     if isinstance(X, RowBlocks):
         return X.streamed or _is_large(X.shape)
     return isinstance(X, np.ndarray) and X.ndim == 2 and _is_large(X.shape)
+
+
+def is_large(X: Any) -> bool:
+    """Whether public covariates are too many to look at them for more than a fit."""
+    return held_in_blocks(X) or (sp.issparse(X) and _is_large(X.shape))
 
 
 def _is_large(shape: tuple[int, int]) -> bool:
