@@ -36,7 +36,7 @@ def selecting_lam(
     """
     G, G2, cov, n = *law.standardised, law.moments.scale.size
     cov = cov + np.eye(len(cov)) * 1e-12 * np.trace(cov) / len(cov)
-    full = rows.moments(None if rows.weights is None else rows.weights, ones=rows.centred)
+    full = rows.moments(rows.weights, ones=rows.centred)
     full = full / np.outer(law.moments.units, law.moments.units)
     with one_thread():
         L = np.linalg.cholesky(cov)
