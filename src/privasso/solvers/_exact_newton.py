@@ -124,16 +124,19 @@ class _Run(Steps):
         self._known_at: FixedPoint | None = None
         self.n_passes = 1
         self._eta = [Fraction(e) for e in problem.eta.tolist()]
+        self._finest = math.lcm(*(one.denominator for one in (*self._eta, *self.penalty)))
 
     def point(self, x: FixedPoint, sums: Sums) -> ExactPoint:
         """The exact gradient Λx + η − Σψf at x."""
-        problem, setting = self.problem, self.problem.setting
-        ridge, unit, pull_unit = Fraction(problem.ridge), 1 << x.bits, setting.unit + setting.grid
+        setting, ridge = self.problem.setting, Fraction(self.problem.ridge)
+        pull_unit, step = 1 << (setting.unit + setting.grid), ridge.denominator << x.bits
+        scale = math.lcm(self._finest, pull_unit, step)
+        steep, pull = ridge.numerator * (scale // step), scale // pull_unit
         gradient = [
-            ridge * Fraction(k, unit) + eta - Fraction(p, 1) / Fraction(2) ** pull_unit
+            steep * k + eta.numerator * (scale // eta.denominator) - pull * p
             for k, eta, p in zip(x.whole, self._eta, pulled(sums["pull"]), strict=True)
         ]
-        return ExactPoint(x, gradient, x.values)
+        return ExactPoint(x, gradient, scale, x.values)
 
     def distance(self, at: ExactPoint) -> float:
         """‖g‖/Λ, with what the rounding of the pulls of all rows can add to ‖g‖."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,7 +24,7 @@ class FixedPoint:
     def near(cls, values: np.ndarray, bits: int) -> FixedPoint:
         """The nearest multiples of 2^−bits; zero where a value is no number."""
         finite = np.where(np.isfinite(values), values, 0.0)
-        return cls(tuple(round(Fraction(v) * (1 << bits)) for v in finite.tolist()), bits)
+        return cls(tuple(_nearest(v, bits) for v in finite.tolist()), bits)
 
     def with_bits(self, bits: int) -> FixedPoint:
         """The nearest numbers with so many bits after the point."""
@@ -59,10 +60,14 @@ def digit_width(n_columns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ExactPoint:
-    """A point with the exact gradient of the smooth part."""
+    """A point with the exact gradient of the smooth part, in multiples of 1/scale.
+
+    The scale is a multiple of the denominators of all thresholds.
+    """
 
     x: FixedPoint
-    gradient: list[Fraction]
+    gradient: list[int]
+    scale: int
     values: np.ndarray
 
 
@@ -73,28 +78,35 @@ class Steps:
         self.thresholds = thresholds
         self.penalty = [Fraction(t) for t in thresholds.tolist()]
 
+    def gradient(self, at: ExactPoint) -> Iterator[tuple[int, int, int]]:
+        """Each entry of the gradient with its threshold, in the same unit, and the sign of x."""
+        scale = at.scale
+        whole = [t.numerator * (scale // t.denominator) for t in self.penalty]
+        signs = [(k > 0) - (k < 0) for k in at.x.whole]
+        return zip(at.gradient, whole, signs, strict=True)
+
     def residual(self, at: ExactPoint) -> np.ndarray:
         """The subgradient of P with the smallest entries, each correctly rounded."""
+        scale = at.scale
         return np.array(
             [
-                float(g + t * ((k > 0) - (k < 0)) if k else max(g - t, 0) + min(g + t, 0))
-                for g, t, k in zip(at.gradient, self.penalty, at.x.whole, strict=True)
+                (g + t * s if s else max(g - t, 0) + min(g + t, 0)) / scale
+                for g, t, s in self.gradient(at)
             ]
         )
 
     def direction(self, at: ExactPoint, H: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The step of the quadratic model, and which coefficients it sets to zero."""
-        thresholds, x = self.thresholds, at.values
+        thresholds, x, scale = self.thresholds, at.values, at.scale
         sign = np.array([(k > 0) - (k < 0) for k in at.x.whole], dtype=np.float64)
         # Around x the penalty of every coefficient that is not zero is linear, and what remains
         # are small numbers: the step has all its digits, however small it is.
-        total = [g + t * int(s) for g, t, s in zip(at.gradient, self.penalty, sign, strict=True)]
-        slopes = np.array([float(g) for g in total])
+        slopes = np.array([(g + t * s) / scale for g, t, s in self.gradient(at)])
         free = np.where(sign == 0.0, thresholds, 0.0)
         d = minimise_quadratic(H, -slopes, free, np.zeros_like(x), tuned.EXACT_STEP)
         if not np.any((sign != 0.0) & (thresholds > 0.0) & (sign * (x + d) <= 0.0)):
             return self._polished(H, slopes, free, d), None
-        gradient = np.array([float(g) for g in at.gradient])
+        gradient = np.array([g / scale for g in at.gradient])
         target = minimise_quadratic(H, H @ x - gradient, thresholds, x, tuned.EXACT_STEP)
         return target - x, target == 0.0
 
@@ -113,7 +125,7 @@ class Steps:
     def moved(at: ExactPoint, step: np.ndarray, zeros: np.ndarray | None) -> FixedPoint:
         """X + step on the grid of x; where `zeros` says so, exactly zero."""
         unit = at.x.bits
-        steps = [round(Fraction(d) * (1 << unit)) for d in step.tolist()]
+        steps = [_nearest(d, unit) for d in step.tolist()]
         moved = [k + d for k, d in zip(at.x.whole, steps, strict=True)]
         if zeros is not None:
             moved = [0 if z else k for k, z in zip(moved, zeros.tolist(), strict=True)]
@@ -121,10 +133,19 @@ class Steps:
 
     def slope(self, at: ExactPoint, direction: np.ndarray, *, sign: int) -> float:
         """The derivative of P along the direction, from the right (1) or from the left (−1)."""
-        total = Fraction(0)
-        parts = zip(at.gradient, self.penalty, at.x.whole, direction.tolist(), strict=True)
-        for g, t, k, d in parts:
+        ratios = [d.as_integer_ratio() for d in direction.tolist()]
+        finest = max((below for _, below in ratios), default=1)  # powers of two
+        total = 0
+        for (g, t, s), (d, below) in zip(self.gradient(at), ratios, strict=True):
             if d:
-                side = (k > 0) - (k < 0) or (sign if d > 0 else -sign)
-                total += Fraction(d) * (g + t * side)
-        return float(total)
+                side = s or (sign if d > 0 else -sign)
+                total += d * (finest // below) * (g + t * side)
+        return total / (at.scale * finest)
+
+
+def _nearest(value: float, bits: int) -> int:
+    """A number in multiples of 2^−bits, rounded to the nearest, and halves to an even one."""
+    try:
+        return round(math.ldexp(value, bits))
+    except OverflowError:
+        return round(Fraction(value) * (1 << bits))

@@ -188,10 +188,13 @@ class _Run:
         self.n_points += 1
         sums, ridged = problem.sums(x), problem.ridged(x)
         own = [Fraction(k, 1 << x.bits) for k in x.whole]
-        gradient = [r + e - p for r, e, p in zip(ridged, problem.eta, sums.pull, strict=True)]
+        terms = zip(ridged, problem.eta, sums.pull, strict=True)
+        exact = [ridge + eta - pull for ridge, eta, pull in terms]
+        scale = math.lcm(*(one.denominator for one in (*exact, *self.steps.penalty)))
+        gradient = [one.numerator * (scale // one.denominator) for one in exact]
         parts = zip(own, ridged, problem.eta, self.steps.penalty, strict=True)
         terms = (v * (r / 2 + e) + t * abs(v) for v, r, e, t in parts)
-        return _Point(x, gradient, x.values, sums.value + sum(terms, Fraction(0)), sums)
+        return _Point(x, gradient, scale, x.values, sums.value + sum(terms, Fraction(0)), sums)
 
     def distance(self, at: _Point) -> float:
         """What the smallest subgradient proves, with what rounding can add to it."""
@@ -207,6 +210,7 @@ class _Run:
         few = ExactPoint(
             FixedPoint(tuple(at.x.whole[k] for k in columns), at.x.bits),
             [at.gradient[k] for k in columns],
+            at.scale,
             at.values[columns],
         )
         while self.n_points < tuned.LONG_POINTS:
@@ -235,8 +239,7 @@ class _Run:
 
     def _undecided(self, at: _Point) -> np.ndarray:
         """Coefficients that are not zero, or would not stay so."""
-        parts = zip(at.x.whole, at.gradient, self.steps.penalty, strict=True)
-        return np.array([k != 0 or t == 0 or abs(g) > t for k, g, t in parts])
+        return np.array([s != 0 or t == 0 or abs(g) > t for g, t, s in self.steps.gradient(at)])
 
     def _ridge(self, columns: np.ndarray) -> np.ndarray:
         factor = self.problem.factor
