@@ -2,17 +2,9 @@
 
 from privasso.programs._estimate import Estimate, widest_bounds
 from privasso.programs._intercept import Level, direct_level
-from privasso.programs._intervals import (
-    Frame,
-    IntervalProgram,
-    Intervals,
-    IntervalSums,
-    LabelFrame,
-    Outlook,
-    RecordFrame,
-    Target,
-    made_up_intervals,
-)
+from privasso.programs._interval_frames import Frame, LabelFrame, RecordFrame
+from privasso.programs._interval_sums import IntervalProgram, IntervalSums, Outlook
+from privasso.programs._intervals import Intervals, Target, made_up_intervals
 from privasso.programs._label_objective import ObjectiveProgram
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
 from privasso.programs._label_screening import (
@@ -21,7 +13,9 @@ from privasso.programs._label_screening import (
     Peeled,
     check_size,
     column_blocks,
+    too_large,
 )
+from privasso.programs._point import Point
 from privasso.programs._products import NoisyProducts, ProductsProgram, ProductSum
 from privasso.programs._program import Program, RecordFit, sandwich_errors
 from privasso.programs._record_logistic import PerturbedLogistic
@@ -33,7 +27,6 @@ from privasso.programs._record_statistics import (
 )
 from privasso.programs._records import bounded_labels
 from privasso.programs._release import Calibration, Release, row_weights
-from privasso.programs._scores import Point
 from privasso.programs._screening import FurtherRound, ScreenedObjective, Screening
 from privasso.programs._shaped_objective import ShapedObjective
 from privasso.programs._worst_tables import Table, for_label_choice
@@ -82,5 +75,6 @@ __all__ = [
     "made_up_intervals",
     "row_weights",
     "sandwich_errors",
+    "too_large",
     "widest_bounds",
 ]
