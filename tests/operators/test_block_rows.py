@@ -42,3 +42,25 @@ def test_a_row_is_whitened_by_itself(n, full):
     np.testing.assert_array_equal(white(np.asfortranarray(X)), whole)
     np.testing.assert_array_equal(white(sp.csr_array(X)), whole)
     np.testing.assert_array_equal(white(np.column_stack([X, np.ones(2500)])), whole)
+
+
+def test_a_wide_sparse_row_is_whitened_by_itself():
+    """The same bits alone and in any block; what dense rows give but for rounding."""
+    rng = np.random.default_rng(0)
+    n = 600
+    X = np.where(rng.random((900, n)) < 0.02, rng.normal(size=(900, n)), 0.0)
+    X[:, 5], X[:, 7] = rng.normal(2000.0, 1.0, 900), 0.0
+    rows = Covariates(X, centre=True)
+    scale = np.sqrt(rows.squares[rows.live])
+    noise = Factored(scale[:, None] * (np.eye(n - 1) + 0.1 * rng.standard_normal((n - 1, n - 1))))
+    found = rows.whitening(noise)
+
+    def white(X):
+        return np.concatenate([part for _, part in found.rows(X)])
+
+    whole, dense = white(sp.csr_array(X)), white(X)
+    np.testing.assert_allclose(whole, dense, atol=1e-10 * np.max(np.abs(dense)))
+    for k in (0, 17, 899):
+        np.testing.assert_array_equal(white(sp.csr_array(X[k : k + 1]))[0], whole[k])
+    wider = sp.csc_array(np.column_stack([X, np.ones(900)]))
+    np.testing.assert_array_equal(white(wider), whole)

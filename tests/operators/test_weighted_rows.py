@@ -30,7 +30,7 @@ def matrix():
     F = rng.standard_normal((M, N)) * np.logspace(-2, 3, N) + np.linspace(-3, 3, N)
     F[rng.random((M, N)) < 0.4] = 0.0
     F[:, 2] = 0.25  # constant
-    return np.float32(F).astype(np.float64)
+    return F.astype(np.float32).astype(np.float64)
 
 
 @pytest.fixture(params=WEIGHTS)
@@ -144,3 +144,12 @@ def test_integer_weights_are_repeated_rows():
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         Covariates(matrix(), centre=True, weights=weights)
+
+
+def test_sums_that_are_kept_cannot_be_changed():
+    """A caller that wrote to them would change what the next one gets."""
+    F = matrix()
+    rows = Covariates(F, centre=True)
+    with pytest.raises(ValueError, match="read-only"):
+        rows.moments(None)[0, 0] = 1.0
+    assert rows.moments(None)[0, 0] == pytest.approx(F.shape[0] * np.var(F[:, 0]))

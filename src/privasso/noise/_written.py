@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from privasso._documents import DocumentError, Fields
@@ -26,7 +24,7 @@ _POWERS: dict[str, type[Isotropic] | type[Gram]] = {"Isotropic": Isotropic, "Gra
 _NAMED = ("Isotropic", "Gram", "PowerLaw", "Shaped", "Tabulated")
 
 
-def noise_to_dict(noise: NoiseDesign | Shaped | None) -> dict[str, Any] | None:
+def noise_to_dict(noise: NoiseDesign | Shaped | None) -> dict[str, object] | None:
     """Name and parameters of a design of this package; None for a design from elsewhere."""
     name = type(noise).__name__
     if type(noise) is Shaped:
@@ -70,7 +68,7 @@ def noise_from_dict(value: object) -> NoiseDesign | Shaped | None:
     return noise
 
 
-def covariance_to_dict(covariance: Covariance) -> dict[str, Any]:
+def covariance_to_dict(covariance: Covariance) -> dict[str, object]:
     """Form and numbers of a covariance."""
     if isinstance(covariance, Diagonal):
         return {"form": "diagonal", "variances": covariance.diagonal.tolist()}

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
 from privasso._blas import one_thread
+from privasso._types import Matrix, SparseMatrix
 from privasso._validation import X_FINITE
 from privasso.blocks import Chunk, Sums
 from privasso.noise import Covariance
@@ -25,6 +25,8 @@ from privasso.noise import Covariance
 _WHITENED = 1 << 16
 #: Rows for which an entry of the matrix is read once.
 _TILE = 8
+#: Sparse rows of this many columns or more are multiplied without being written out.
+_WIDE = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +58,17 @@ class Whitening:
         """Entries of a whitened row."""
         return self.matrix.shape[-1]
 
-    def rows(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    def rows(self, X: Matrix) -> Iterator[tuple[slice, np.ndarray]]:
         """Whitened rows, some at a time; X may have further columns, and be sparse."""
         n = self.mean.size
+        if sp.issparse(X) and self.matrix.ndim == 2 and n >= _WIDE:
+            yield from self._sparse_rows(X)
+            return
         step = max(1, _WHITENED // max(n, 1))
         for start in range(0, X.shape[0], step):
             span = slice(start, min(start + step, X.shape[0]))
             part = X[span]
-            part = part.toarray() if sp.issparse(part) else part
+            part = part if isinstance(part, np.ndarray) else part.toarray()
             centred = np.asarray(part[:, :n], dtype=np.float64) - self.mean
             if self.live.size < n:
                 centred = centred[:, self.live]
@@ -73,6 +78,33 @@ class Whitening:
             white = np.zeros((len(centred), self.rank))
             _multiply(np.ascontiguousarray(centred), self.matrix, white)
             yield span, white
+
+    def _sparse_rows(self, X: SparseMatrix) -> Iterator[tuple[slice, np.ndarray]]:
+        """The same as x ↦ Σ_stored x_j a_j − Σ_j mean_j a_j, a_j the rows of the matrix."""
+        base = np.zeros((1, self.rank))
+        _multiply(-self.mean[None, self.live], self.matrix, base)
+        place = np.full(X.shape[1], -1)
+        place[self.live] = np.arange(self.live.size)
+        step = max(1, _WHITENED // self.rank)
+        for start in range(0, X.shape[0], step):
+            span = slice(start, min(start + step, X.shape[0]))
+            part: SparseMatrix = sp.csr_array(X[span], dtype=np.float64)
+            part.sort_indices()
+            white = np.tile(base, (part.shape[0], 1))
+            _multiply_stored(part.data, place[part.indices], part.indptr, self.matrix, white)
+            yield span, white
+
+
+@njit(cache=True, nogil=True)
+def _multiply_stored(values, columns, starts, matrix, out):  # pragma: no cover
+    """Add rows·matrix to `out` for the stored entries of rows; columns below zero do not count."""
+    for i in range(out.shape[0]):
+        to = out[i]
+        for at in range(starts[i], starts[i + 1]):
+            if columns[at] >= 0:
+                x, a = values[at], matrix[columns[at]]
+                for k in range(to.size):
+                    to[k] += x * a[k]
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +143,7 @@ EMPTY = -5000
 class LargestEntries:
     """A task: the exponents of the largest entries, after a check that all are finite."""
 
-    def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
+    def __call__(self, chunks: Iterable[Chunk], state: object) -> Sums:
         """Return them."""
         largest = None
         for X, _ in chunks:
@@ -131,7 +163,7 @@ class IntegerMoments:
 
     exponents: np.ndarray
 
-    def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
+    def __call__(self, chunks: Iterable[Chunk], state: object) -> Sums:
         """Return the sums."""
         n = self.exponents.size
         parts = np.zeros((3, n, n), dtype=np.int64)
@@ -156,7 +188,7 @@ class LargestRow:
 
     whitening: Whitening
 
-    def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
+    def __call__(self, chunks: Iterable[Chunk], state: object) -> Sums:
         """Return it as the bits of a number that is not negative, which are ordered like these."""
         largest = 0.0
         with one_thread():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,12 +12,14 @@ from numpy.typing import ArrayLike
 
 from privasso._blas import one_thread
 from privasso._threads import n_threads, run
+from privasso._types import MatrixLike, SparseMatrix
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
-from privasso.noise import Covariance, Diagonal
+from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators._block_rows import Whitening
 from privasso.operators._operator import Operator, as_operator, finite_squares
 from privasso.operators._sparse import Centred
+from privasso.operators._sparse_rows import SparseRows
 
 #: Entries of F in one block of rows: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
@@ -42,10 +43,10 @@ class Covariates:
     the (centred) columns, and `live` columns carry data: not zero and, when centred, not constant.
     """
 
-    def __init__(self, F: Any, *, centre: bool, weights: ArrayLike | None = None) -> None:
+    def __init__(self, F: MatrixLike, *, centre: bool, weights: ArrayLike | None = None) -> None:
         if sp.issparse(F):
             as_operator(F)  # refuses what is empty or not numeric
-            self._F: Any = _canonical(F)
+            self._F: SparseMatrix = _canonical(F)
         else:
             self._F = real_array("F", F, ndim=2, dtype=None, finite=False)
         self.shape: tuple[int, int] = self._F.shape
@@ -75,7 +76,7 @@ class Covariates:
         return bool(sp.issparse(self._F))
 
     @property
-    def stored(self) -> Any:
+    def stored(self) -> SparseMatrix:
         """The live columns of sparse F as they are stored, not centred, in CSR form."""
         return self._F if self.live.all() else sp.csr_array(self._F[:, self.live])
 
@@ -115,6 +116,13 @@ class Covariates:
         if sp.issparse(self._F) and isinstance(covariance, Diagonal):
             return self._sparse_row_norms(covariance.diagonal, slack)
         out = np.empty(self.shape[0])
+        if self._pays and isinstance(covariance, Factored) and covariance.rank == covariance.size:
+
+            def measure_sparse(start: int, stop: int) -> None:
+                out[start:stop] = self._sparse_rows.squared_norms(covariance, start, stop)
+
+            self._threaded(measure_sparse)
+            return slack * out
 
         def measure(start: int, stop: int) -> None:
             for span, block in self._live_blocks(_GRAM_CHUNK, start, stop):
@@ -158,26 +166,56 @@ class Covariates:
         return self.moments(self.weights)
 
     def moments(self, weights: np.ndarray | None, *, ones: bool = False) -> np.ndarray:
-        """Σ_μ w_μ f_μf_μᵀ over the live columns for other weights than those of the rows.
+        """Σ_μ w_μ f_μf_μᵀ over the live columns, for given weights of the rows.
 
-        With `ones` each row has a 1 as its last entry. The rows stay centred as they are.
+        With `ones` each row has a 1 as its last entry. The rows stay centred as they are. Sums with
+        their own weights are kept, and those with the last weights that cannot be written to.
         """
-        n = int(self.live.sum()) + ones
+        if weights is self.weights:
+            found = self._own_moments
+        elif weights is None or weights.flags.writeable:
+            found = self._summed(weights)
+        else:
+            known = self.__dict__.get("_last_moments")
+            if known is None or known[0] is not weights:
+                known = self._last_moments = weights, self._summed(weights)
+            found = known[1]
+        found.setflags(write=False)  # the next caller gets the same numbers
+        return found if ones else found[:-1, :-1]
+
+    @cached_property
+    def _own_moments(self) -> np.ndarray:
+        return self._summed(self.weights)
+
+    def _summed(self, weights: np.ndarray | None) -> np.ndarray:
+        """`moments` with a 1 as last entry of each row."""
+        if self._pays:
+            return self._sparse_rows.moments(weights)
+        n = int(self.live.sum())
         parts: dict[int, np.ndarray] = {}
 
         def add(start: int, stop: int) -> None:
-            total = np.zeros((n, n))
+            total = np.zeros((n + 1, n + 1))
             for span, block in self._live_blocks(_GRAM_CHUNK, start, stop):
-                if ones:
-                    block = np.column_stack([block, np.ones(block.shape[0])])
-                if weights is not None:
-                    block = np.sqrt(weights[span, None]) * block
-                total += block.T @ block
+                w = np.ones(len(block)) if weights is None else weights[span]
+                total[-1, :-1] += w @ block
+                total[-1, -1] += w.sum()
+                block = block if weights is None else np.sqrt(w[:, None]) * block
+                total[:-1, :-1] += block.T @ block
+            total[:-1, -1] = total[-1, :-1]
             parts[start] = total
 
         self._threaded(add)
         # Always in the same order, whichever thread is the first to end.
         return np.sum([parts[start] for start in sorted(parts)], axis=0)
+
+    @cached_property
+    def _pays(self) -> bool:
+        return self.sparse and SparseRows.pay(self._F)
+
+    @cached_property
+    def _sparse_rows(self) -> SparseRows:
+        return SparseRows.of(self.stored, self.mean[self.live])
 
     def _threaded(self, work: Callable[[int, int], None]) -> None:
         """Run `work(start, stop)` on one span of rows per thread, each with serial BLAS."""
@@ -228,7 +266,8 @@ class Covariates:
         """Return the rows of these indices, with the means and scales of all rows."""
         part = object.__new__(Covariates)
         part.__dict__.update(self.__dict__)
-        part.__dict__.pop("gram", None)
+        for kept in ("gram", "_own_moments", "_last_moments", "_pays", "_sparse_rows"):
+            part.__dict__.pop(kept, None)
         part._F, part.shape = self._F[index], (index.size, self.shape[1])
         part.weights = None if self.weights is None else self.weights[index]
         share = index.size / self.shape[0]
@@ -307,7 +346,7 @@ def _row_weights(weights: ArrayLike, m: int) -> np.ndarray:
     return w
 
 
-def _canonical(F: Any) -> Any:
+def _canonical(F: SparseMatrix) -> SparseMatrix:
     """Sparse F in CSR with sorted columns, each once, without ever writing to the arrays of F.
 
     SciPy sorts and adds up entries in place, also in arrays that belong to the caller.

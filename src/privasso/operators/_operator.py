@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._types import MatrixLike
 from privasso._validation import real_array
 from privasso.operators._enclosed import Enclosed
 
@@ -151,7 +152,7 @@ class Operator(ABC):
         """
 
 
-def as_operator(F: Any) -> Operator:
+def as_operator(F: MatrixLike) -> Operator:
     """Wrap F in the storage that fits it, without a copy where the layout allows.
 
     Dense float64 or float32 in C or Fortran order (memory maps included) and

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from privasso._covariates import check_sparse
+from privasso._types import MatrixLike, SparseMatrix
 from privasso._validation import real_array
 from privasso.operators import _enclosed as accurate
 from privasso.operators._enclosed import Enclosed, enclosed, two_sum, weights_of
@@ -26,13 +26,13 @@ class Columns:
     - `along` (n,): r·f_i.
     """
 
-    block: Any
+    block: SparseMatrix
     mean: np.ndarray
     roots: np.ndarray
     along: np.ndarray
 
     @staticmethod
-    def of(block: Any, mean: np.ndarray, roots: np.ndarray) -> Columns:
+    def of(block: SparseMatrix, mean: np.ndarray, roots: np.ndarray) -> Columns:
         """The columns with r·f_i computed."""
         along = block.T @ roots if mean.any() else np.zeros(mean.size)
         return Columns(block, mean, roots, along)
@@ -82,7 +82,7 @@ class Sparse(Operator):
 
     dense = False
 
-    def __init__(self, F: Any) -> None:
+    def __init__(self, F: SparseMatrix) -> None:
         if F.ndim != 2:
             raise ValueError(f"F must have 2 dimensions, not {F.ndim}")
         check_sparse(F)
@@ -133,10 +133,10 @@ class Sparse(Operator):
             kernel(F.data, F.indices, F.indptr, start, stop, v.value, v.low, weights, out)
         return enclosed(out[0], out[1], out[2], terms)
 
-    def rows(self, take: np.ndarray | slice) -> Any:
+    def rows(self, take: np.ndarray | slice) -> SparseMatrix:
         return sp.csr_array(self._F[take], dtype=np.float64)
 
-    def columns(self, take: np.ndarray) -> Any:
+    def columns(self, take: np.ndarray) -> SparseMatrix:
         return sp.csc_array(self._F[:, take], dtype=np.float64)
 
     def sparse_columns(self, take: np.ndarray) -> Columns:
@@ -150,7 +150,7 @@ class Sparse(Operator):
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
         return self._FT @ G
 
-    def single(self) -> Any:
+    def single(self) -> SparseMatrix:
         return sp.csc_array(self._F, dtype=np.float32)
 
     def toarray(self) -> np.ndarray:
@@ -176,7 +176,7 @@ class Centred(Operator):
     exact_columns = False
 
     def __init__(
-        self, F: Any, mean: np.ndarray, squares: np.ndarray, roots: np.ndarray | None = None
+        self, F: MatrixLike, mean: np.ndarray, squares: np.ndarray, roots: np.ndarray | None = None
     ) -> None:
         self._base = as_operator(F)
         super().__init__(self._base.shape)

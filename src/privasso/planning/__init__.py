@@ -1,7 +1,7 @@
 """Planning: which program fits a table, and with which settings, from public facts alone."""
 
 from privasso.planning._aim import AIMS, Aim, aimed_lam, select_threshold
-from privasso.planning._clipped_rows import clipped_settings
+from privasso.planning._clipped_rows import clipped_law, clipped_settings, whitened_moments
 from privasso.planning._components import PrincipalComponents, standardised
 from privasso.planning._intervals import divided, interval_sensitivity
 from privasso.planning._labels import LabelRelease, labels_at_one_lam
@@ -27,7 +27,6 @@ from privasso.planning._screening_settings import (
 from privasso.planning._settings import default_kappa
 from privasso.planning._shape import OptimalShape, optimal_shape
 from privasso.planning._shrink import best_shrink
-from privasso.planning._whitened import clipped_law, whitened_moments
 
 __all__ = [
     "AIMS",

@@ -29,12 +29,12 @@ from privasso._tuned import (
     MOST_LEADING,
     TRUE_COLUMNS,
 )
+from privasso.planning._clipped_rows import clipped_law
 from privasso.planning._components import PrincipalComponents
 from privasso.planning._objective_noise import label_sensitivity
 from privasso.planning._screening_forecast import ScreeningPrior, choice_chances
 from privasso.planning._screening_settings import ScreeningSettings
 from privasso.planning._settings import default_kappa
-from privasso.planning._whitened import clipped_law
 from privasso.privacy import LabelDP
 from privasso.queries import LABEL_REPLACED, Neighbours
 
@@ -214,6 +214,8 @@ def component_screening(
         if d > min(components.count, COMPONENT_ROWS * table.n_rows) or count >= n_columns:
             continue
         one = ScreeningSettings(count, share, epsilon, delta, centred, neighbours, components=d)
+        if one.epsilon_left == 0.0:
+            continue
         found = table.explained(one, most)
         if found > most:
             best, most = one, found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._types import Matrix
 from privasso.programs import column_blocks
 
 #: A column with less than this part of its mean as deviation holds nothing but rounding.
@@ -38,7 +38,7 @@ class PrincipalComponents:
     rank: int
 
     @classmethod
-    def of(cls, X: Any, most: int) -> PrincipalComponents:
+    def of(cls, X: Matrix, most: int) -> PrincipalComponents:
         """Find at most so many components, by subspace iteration from a fixed start.
 
         They need not be accurate to many digits: what is done with them depends on the covariates
@@ -82,7 +82,7 @@ class PrincipalComponents:
         return (self.directions @ weights) / self.scale
 
 
-def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def standardised(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centred columns in single precision, their means, and the scales they are divided by.
 
     The scale is the deviation, or a quarter of the largest entry if that is more, so that levels

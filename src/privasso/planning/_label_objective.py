@@ -13,7 +13,12 @@ from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
 from privasso.planning._clipped_rows import clipped_r2, clipped_settings, row_roots
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
-from privasso.planning._release_mechanism import LabelMechanism, check_units, why_infinite
+from privasso.planning._release_mechanism import (
+    LabelMechanism,
+    check_units,
+    stated,
+    why_infinite,
+)
 from privasso.planning._release_shape import release_shape
 from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
@@ -103,7 +108,7 @@ class LabelObjective(LabelMechanism):
         settled = LabelObjective(replace(privacy, level=found is not None))
         noise = settled.noise(rows.shape[0])
         level = noise.sigma * self.privacy.units
-        covariance, sigma_sum = covariance.scaled(level**2), sigma_sum * level
+        covariance, sigma_sum = stated(covariance.scaled(level**2)), sigma_sum * level
         weights = settled.weights(rows, covariance, sigma_sum)
         return Calibration(covariance, sigma_sum, None, weights, noise)
 

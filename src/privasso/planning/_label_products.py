@@ -12,7 +12,12 @@ from privasso._tuned import LABEL_WIDTH
 from privasso.accounting import sensitivity_for
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.planning._release_mechanism import LabelMechanism, check_units, why_infinite
+from privasso.planning._release_mechanism import (
+    LabelMechanism,
+    check_units,
+    stated,
+    why_infinite,
+)
 from privasso.planning._release_shape import release_shape
 from privasso.planning._settings import default_kappa
 from privasso.planning._shrink import best_shrink
@@ -85,7 +90,7 @@ class LabelProducts(LabelMechanism):
         Rows that would exceed it are shrunk, see `row_weights`.
         """
         shape, bound = release_shape(rows, shrink), self._bound
-        covariance, sigma_sum = shape.covariance.scaled(bound**-2), shape.sigma_sum / bound
+        covariance, sigma_sum = stated(shape.covariance.scaled(bound**-2)), shape.sigma_sum / bound
         weights = self.weights(rows, covariance, sigma_sum)
         return Calibration(covariance, sigma_sum, self.mu, weights)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._types import MatrixLike
 from privasso._validation import generator, real_array, real_labels
 from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
 from privasso.operators import Covariates
@@ -20,7 +21,7 @@ from privasso.queries import Answering, bit_source
 from privasso.scales import ScaleLaw
 
 
-def release_mechanism(privacy: Privacy) -> ReleaseMechanism[Any]:
+def release_mechanism(privacy: Privacy) -> ReleaseMechanism:
     """How products of rows and labels are released under a kind of privacy."""
     check_kind(privacy)
     if isinstance(privacy, LabelDP):
@@ -56,7 +57,7 @@ def calibrate(
 
 
 def release_labels(
-    F: Any,
+    F: MatrixLike,
     y: ArrayLike,
     privacy: Privacy,
     noise: Noise | Calibration,

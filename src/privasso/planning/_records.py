@@ -146,7 +146,7 @@ class RecordTable:
         return None if few else found
 
     def screened(self, screen: Screen | None) -> ScreenedObjective | None:
-        """A choice of columns and their fit; None where a fit of all is expected to be better.
+        """A choice of columns and their fit; None to fit all columns.
 
         It is considered wherever there is such a fit, and refused where it is asked for and there
         is none.

@@ -52,6 +52,10 @@ class ReleaseMechanism(ABC, Generic[K]):
         """Weights of the rows in a release with this noise; None where all are 1."""
         return rows.weights
 
+    def weights_of(self, rows: Covariates, calibration: Calibration) -> np.ndarray | None:
+        """What `weights` returns for the noise of a calibration."""
+        return rows.weights
+
     def settled(self, calibration: Calibration) -> K:
         """Return the kind with everything written out that the calibration has decided."""
         return self.privacy
@@ -90,6 +94,10 @@ class LabelMechanism(ReleaseMechanism[LabelDP]):
             )
         return self.calibrate(rows, rows.best_for_equal_weights(), rows.v)
 
+    def weights_of(self, rows: Covariates, calibration: Calibration) -> np.ndarray | None:
+        """They are known already; see `stated`."""
+        return calibration.weights
+
     @abstractmethod
     def shrink(self, rows: Covariates) -> float:
         """Part of the rows to shrink, with noise of the best covariance."""
@@ -101,6 +109,14 @@ class LabelMechanism(ReleaseMechanism[LabelDP]):
     @abstractmethod
     def rescaled(self, old: Calibration, epsilon: float, n_rows: int) -> Calibration:
         """The same shape of noise at the level for another ε."""
+
+
+def stated(covariance: Covariance) -> Covariance:
+    """The same, computed from its root as it will be from a release that holds the root alone.
+
+    Weights that follow from it are then those of the release, digit by digit.
+    """
+    return covariance.restricted(np.arange(covariance.size))
 
 
 def check_units(rows: Covariates, width: float) -> None:

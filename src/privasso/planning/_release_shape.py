@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,11 +29,13 @@ class ReleaseShape:
 
     A row has the size q_μ = √(f_μᵀΣ⁻¹f_μ + 1/σ₀²). Rows with q_μ > 1 are to be shrunk to 1.
 
-    `covariance`: Σ over the live columns. `sigma_sum`: σ₀, zero without an intercept.
+    `covariance`: Σ over the live columns. `sigma_sum`: σ₀, zero without an intercept. `squares`
+    (M,): q_μ².
     """
 
     covariance: Covariance = field(repr=False)
     sigma_sum: float
+    squares: np.ndarray = field(repr=False)
 
 
 def release_shape(
@@ -55,37 +58,45 @@ def release_shape(
     `weights` (M,): factors of the rows before any is shrunk; by default their own weights.
     """
     if not rows.live.any():
-        return ReleaseShape(Diagonal([]), 1.0 if rows.centred else 0.0)
-    if weights is None:
-        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
-    factors, share, level = weights, 0.0, 1.0
-    noise: Covariance = Diagonal([])
+        alone = 1.0 if rows.centred else 0.0
+        return ReleaseShape(Diagonal([]), alone, np.full(rows.shape[0], alone))
+    factors = given = rows.weights if weights is None else weights
+    weights = np.ones(rows.shape[0]) if given is None else given
+    share, level = 0.0, 1.0
+    noise, sizes = Diagonal([]), np.empty(0)
     for _ in range(_ROUNDS if shrink > 0.0 else 1):
         exact = shrink == 0.0 and int(rows.live.sum()) <= _MOST_COLUMNS
-        noise, cost = _best(rows, weights) if exact else _shape(rows, factors)
+        noise, cost, squares = _best(rows, given) if exact else _shape(rows, factors)
         if rows.centred:
             share = math.sqrt(SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(SUM_WEIGHT))
-        sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)
+        sizes = np.sqrt((1.0 - share) * squares + share)
         # Rows of zeros, or without weight, say nothing and must not set the level. Rows that the
         # noise does not cover, beside far larger ones, may be covered once those are shrunk.
         speaks = (weights > 0.0) & (sizes > 0.0) & np.isfinite(sizes)
         level = float(np.quantile(weights[speaks] * sizes[speaks], 1.0 - shrink, method="lower"))
         factors = weights.copy()
         factors[speaks] = np.minimum(weights[speaks], level / sizes[speaks])
-    return ReleaseShape(
-        noise.scaled(level**2 / (1.0 - share)), level / math.sqrt(share) if share else 0.0
-    )
+    noise, sigma_sum = noise.scaled(level**2 / (1.0 - share)), 0.0
+    if share:
+        sigma_sum = level / math.sqrt(share)
+    return ReleaseShape(noise, sigma_sum, (sizes / level) ** 2)
 
 
-def _best(rows: Covariates, weights: np.ndarray) -> tuple[Covariance, float]:
-    """The certified best shape for the largest row, and its cost."""
+_Found = tuple[Covariance, float, np.ndarray]
+
+
+def _best(rows: Covariates, weights: np.ndarray | None) -> _Found:
+    """The certified best shape for the largest row, its cost, and the squared sizes of the rows."""
     shape = optimal_shape(rows, tol=_CERTIFICATE, factors=weights)
-    return shape.noise.restricted(np.flatnonzero(rows.live)), shape.cost
+    noise = shape.noise.restricted(np.flatnonzero(rows.live))
+    return noise, shape.cost, rows.squared_row_norms(noise)
 
 
-def _shape(rows: Covariates, factors: np.ndarray) -> tuple[Covariance, float]:
-    """The best shape for the mean over the rows, at mean size 1, and its cost."""
-    A = rows.moments(factors**2) / rows.shape[0]
+def _shape(rows: Covariates, factors: np.ndarray | None) -> _Found:
+    """The same for the mean over the rows, at mean size 1; found once where all factors are 1."""
+    if factors is None and rows in _EVEN:
+        return _EVEN[rows]
+    A = rows.moments(None if factors is None else factors**2) / rows.shape[0]
     scale = np.sqrt(rows.squares[rows.live] / rows.total)
     with one_thread():
         values, vectors = np.linalg.eigh(A / np.outer(scale, scale))
@@ -93,4 +104,11 @@ def _shape(rows: Covariates, factors: np.ndarray) -> tuple[Covariance, float]:
     roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
     cost = float(roots.sum())
     root = scale[:, None] * (vectors * np.sqrt(roots * cost))
-    return Factored(root), cost**2
+    noise = Factored(root)
+    found = noise, cost**2, rows.squared_row_norms(noise)
+    if factors is None:
+        _EVEN[rows] = found
+    return found
+
+
+_EVEN: WeakKeyDictionary[Covariates, _Found] = WeakKeyDictionary()

@@ -19,6 +19,7 @@ from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber
 from privasso.programs import LabelScreening, Level, Table, bounded_labels, for_label_choice
+from privasso.queries import coverable
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +122,8 @@ def screened_labels(
     budget = privacy.epsilon, privacy.delta
     if privacy.mechanism == "release":
         raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
+    if screen in (None, "auto") and not coverable(*budget):
+        return None  # chosen columns are fitted by a computed minimiser
     if components is None:
         size, count = (n_rows, n_columns), None if screen in (None, "auto") else int(screen)
         direct = None if rows is None else LabelObjective(privacy).r2(rows)

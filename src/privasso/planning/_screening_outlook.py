@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -118,7 +117,7 @@ class ScreeningOutlook:
         best = {"screened": "choosing columns first", "direct": "a fit of all columns"}
         return f"{about} On average over these numbers of columns {best[self.better]} is better."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
             "columns": self.settings.columns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +20,9 @@ from privasso._tuned import (
     CHOICE_SHARES,
     EXPLAINED,
     LABEL_RIDGE,
+    LARGE_GAIN,
     LEVEL_PART,
-    MOST_DIRECT,
+    MUCH_DIRECT,
     RESIDUAL_CLIP,
     ROUND_COLUMNS,
     ROUND_PARTS,
@@ -44,10 +45,12 @@ from privasso.planning._settings import default_kappa, usual_t
 from privasso.programs import LARGEST_ENTRY, Level
 from privasso.queries import EMPTIED, Neighbours
 
-#: Columns to choose; "all" chooses none, and "auto" as many as are expected to predict best.
+#: Columns to choose; "all" chooses none, and "auto" decides.
 Screen = int | Literal["auto", "all"]
 #: Relative error of the sensitivity of a fit in a prediction.
 _ABOUT = 0.003
+#: Where a sensitivity smaller by a tenth changes log δ by less, the fit has no part in it.
+_FLAT = 0.01
 
 
 def check_screen(screen: object) -> None:
@@ -226,10 +229,10 @@ class ScreeningSettings:
 
     def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
         """Predict R² of the fit of the chosen columns, with the noise in its intercept."""
-        chance, c = self.found(prior, n_rows, n_columns), self.c
+        c, k = self.c, self.columns + self.components
         if c == 0.0:
             return -math.inf
-        k = self.columns + self.components
+        chance = self.found(prior, n_rows, n_columns)
         r2 = _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
         if not self.mu_level:
             return r2
@@ -247,6 +250,8 @@ class ScreeningSettings:
         if self.further:
             first, _, more = ROUND_PARTS[self.further]
             left = self.epsilon_first
+            if left == 0.0:
+                return 0.0
             c = sensitivity_beside(left, self.delta, usual_t(left), 0.0, kind)
             epsilon -= self.further * (left - gaussian_epsilon(self.delta, c))
             mu = math.sqrt((first + more) * self.whole**2 + self.further * c**2)
@@ -299,15 +304,19 @@ def _about_sensitivity(
     """
     if epsilon <= 0.0 or GaussianLoss(mu).delta(epsilon) >= 0.99 * delta:
         return 0.0
-    left = math.sqrt(sensitivity_for(epsilon, delta) ** 2 - mu**2)
+    left = gaussian_epsilon(delta, math.sqrt(sensitivity_for(epsilon, delta) ** 2 - mu**2))
+    if left == 0.0:
+        return 0.0
     neighbours = pair.of_objective
-    guess = objective_sensitivity(gaussian_epsilon(delta, left), delta, t, neighbours)
 
+    @cache
     def excess(log_c: float) -> float:
         fit = ObjectiveLoss(math.exp(log_c), t, neighbours)
         return math.log(BesideGaussian.of(fit, mu).delta(epsilon) / delta)
 
-    start = math.log(guess)
+    start = math.log(objective_sensitivity(left, delta, t, neighbours))
+    if excess(start) - excess(start - 0.1) < _FLAT:
+        return 0.0
     found = root_scalar(excess, x0=start, x1=start - 0.1, xtol=_ABOUT, method="secant")
     return math.exp(found.root) if found.converged else 0.0
 
@@ -364,14 +373,17 @@ def usual_screening(
     filled: int | None = None,
     direct: float | None = None,
 ) -> ScreeningSettings | None:
-    """Return the settings with the largest predicted R², or None where all columns are better.
+    """Return the settings with the largest predicted R², or None to fit all columns.
+
+    So they are where a budget is too small to be divided, unless a choice is asked for.
 
     Without a prior the prediction is averaged over 1, 3, 10, 30 and 100 columns with
     coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
-    counts as none. All columns are fitted where that reaches two thirds of this, and unless a
-    choice gains 0.03, or anything where the columns are known. For records columns are
-    chosen in four rounds, or in two if they are few, which is better for correlated columns,
-    unless that loses 0.03 for independent ones.
+    counts as none. All columns are fitted unless a choice gains 0.03, or anything where the columns
+    are known. Where a fit of all reaches two thirds of this, a choice among the columns of records
+    must gain 0.05, and none is made among public columns. For records columns are chosen in four
+    rounds, or in two if they are few, which is better for correlated columns, unless that loses
+    0.03 for independent ones.
 
     Parameters
     ----------
@@ -388,7 +400,7 @@ def usual_screening(
     neighbours : Neighbours
         How data sets differ.
     always : bool
-        Return settings where a fit of all columns is expected to be better, too.
+        Return settings where all columns would be fitted, too.
     filled : int, optional
         How many columns make rows long, see `filled_columns`; by default all.
     direct : float, optional
@@ -414,15 +426,19 @@ def usual_screening(
     def mean(r2s: list[float]) -> float:
         return math.fsum(max(r2, 0.0) for r2 in r2s) / len(r2s)
 
+    asked = always or count is not None
     counts = [k for k in CHOICE_COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
-    if count is None and not always:
+    if not asked:
         most, size = direct, (n_rows, n_columns if filled is None else filled)
         if most is None:
             most = mean([direct_r2(p, epsilon, delta, *size, neighbours) for p in priors])
-        if prior is None and most > MOST_DIRECT * EXPLAINED:
-            return None
-        most += CHOICE_GAIN if direct is None else 0.0
+        if prior is None and most > MUCH_DIRECT * EXPLAINED:
+            if neighbours.unit == "label":
+                return None
+            most += LARGE_GAIN
+        elif direct is None:
+            most += CHOICE_GAIN
     kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
     for further in ROUND_PARTS if neighbours.unit == "record" else (0,):
         found, value = None, -1.0
@@ -430,6 +446,8 @@ def usual_screening(
             if k < ROUND_COLUMNS[further]:
                 continue
             one = ScreeningSettings.divided(k, further, share, epsilon, delta, **kind)
+            if one.c == 0.0 and not asked:
+                continue
             reached = mean([one.r2(p, n_rows, n_columns) for p in priors])
             if reached > value:
                 found, value = one, reached
@@ -439,4 +457,9 @@ def usual_screening(
         if value > (most if further == 0 or best is None else most - ROUND_WORTH):
             best = found
         most = max(most, value)
+    if best is not None and best.epsilon_left == 0.0:
+        raise ValueError(
+            "this budget is too small to be divided between a choice of columns and a fit; give a "
+            "larger epsilon, or fit all columns with screen='all'"
+        )
     return best

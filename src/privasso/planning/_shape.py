@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._blas import gram_matrix, one_thread, product
+from privasso._types import MatrixLike
 from privasso._validation import positive_float, real_array
 from privasso.noise import Factored
 from privasso.operators import Covariates
@@ -62,7 +62,7 @@ class OptimalShape:
 
 
 def optimal_shape(
-    F: Any,
+    F: MatrixLike,
     weight: ArrayLike | None = None,
     *,
     tol: float = 0.01,
@@ -154,9 +154,8 @@ class _Rows:
         """An orthonormal basis of the span of the rows g, in which Σ_μ g_μg_μᵀ is this diagonal."""
         m, n = self.rows.shape[0], int(self.live.sum())
         if n <= m:
-            total = np.zeros((n, n))
-            for _, block in self._blocks():
-                total += gram_matrix(block)
+            factors = self._factors
+            total = self.rows.moments(None if factors is None else factors**2, ones=self.ones)
             values, vectors = np.linalg.eigh(_times(self._half, _times(self._half, total).T))
             keep = values > _RANK * values[-1]
             return vectors[:, keep], values[keep]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from privasso._blas import one_thread
@@ -39,8 +41,13 @@ def row_sample(rows: Covariates) -> Covariates:
     count = max(_ROWS, _ROWS_PER_COLUMN * int(rows.live.sum()))
     if rows.shape[0] <= count:
         return rows
-    index = np.random.default_rng(0).choice(rows.shape[0], count, replace=False)
-    return rows.sampled(np.sort(index))
+    if rows not in _SAMPLES:
+        index = np.random.default_rng(0).choice(rows.shape[0], count, replace=False)
+        _SAMPLES[rows] = rows.sampled(np.sort(index))
+    return _SAMPLES[rows]
+
+
+_SAMPLES: WeakKeyDictionary[Covariates, Covariates] = WeakKeyDictionary()
 
 
 def _expected_error(
@@ -49,11 +56,8 @@ def _expected_error(
     """Mean squared error of the best linear guess per row, in units of τ²."""
     n, scale = shape.covariance.size, np.sqrt(rows.squares[rows.live] / rows.total)
     units = np.outer(scale, scale)
-    sizes = rows.squared_row_norms(shape.covariance)
-    if rows.centred:
-        sizes = sizes + shape.sigma_sum**-2
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
-    weights = np.minimum(weights, 1.0 / np.sqrt(sizes))
+    weights = np.minimum(weights, 1.0 / np.sqrt(shape.squares))
     G = copies * rows.moments(weights) / units
     V = copies * rows.moments(weights**2) / units
     V += shape.covariance.matrix() / (units * (bound * label_deviation) ** 2)

@@ -1,0 +1,17 @@
+"""Names of types that every room uses."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+#: A sparse matrix of scipy, which tells type checkers nothing about it.
+SparseMatrix: TypeAlias = Any
+#: Numbers in rows and columns. What is done with one is checked as for an array.
+Matrix: TypeAlias = np.ndarray | SparseMatrix
+#: What can be read as a matrix.
+MatrixLike: TypeAlias = ArrayLike | SparseMatrix
+#: Weights of rows, if they have any.
+Weights: TypeAlias = ArrayLike | None
+#: What scikit-learn calls a random state.
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
