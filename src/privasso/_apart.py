@@ -15,10 +15,12 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+#: A line of JSON that one process writes and the other reads.
+Message: TypeAlias = dict[str, Any]
 #: Bytes that may wait in the pipe between the processes, where the system allows a choice.
 _PIPE = 1 << 20
 #: Longest line of an answer: the names of all columns.
@@ -70,7 +72,7 @@ class Reader:
         """Whether the process has not ended."""
         return self.alive and self._process.poll() is None
 
-    def ask(self, **request: object) -> dict[str, Any]:
+    def ask(self, **request: object) -> Message:
         """Send a request and return the first line of the answer."""
         if not self._ready:
             self._ready = bool(self._answers.readline(_LONGEST))
@@ -88,7 +90,7 @@ class Reader:
             raise self._failed() from None
         return self.next()
 
-    def next(self) -> dict[str, Any]:
+    def next(self) -> Message:
         """Return the next line of the answer."""
         line = self._answers.readline(_LONGEST)
         if not line.endswith(b"\n"):
@@ -104,7 +106,7 @@ class Reader:
 
     def numbers(self, target: np.ndarray) -> None:
         """Fill a contiguous vector with the numbers that follow in the answer."""
-        left = memoryview(target).cast("B")  # pyright: ignore[reportArgumentType]
+        left = target.data.cast("B")
         while left:
             count = self._answers.readinto(left)  # pyright: ignore[reportAttributeAccessIssue]
             if not count:
@@ -159,7 +161,7 @@ def say(answers: BinaryIO, **facts: object) -> None:
 
 
 def serve(
-    answer: Callable[[dict[str, Any], BinaryIO], None],
+    answer: Callable[[Message, BinaryIO], None],
     requests: BinaryIO,
     answers: BinaryIO,
     prepare: Callable[[str], None] = lambda path: None,
@@ -186,7 +188,7 @@ def serve(
 
 
 def serve_pipes(
-    answer: Callable[[dict[str, Any], BinaryIO], None], prepare: Callable[[str], None]
+    answer: Callable[[Message, BinaryIO], None], prepare: Callable[[str], None]
 ) -> None:
     """Answer requests from standard input on standard output, after a word of readiness."""
     say(sys.stdout.buffer, ready=True)

@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager
 from functools import cache, partial
 from itertools import pairwise
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numba.extending import get_cython_function_address
@@ -23,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from privasso._clock import Clock
 from privasso._threads import interruptible, n_threads, run
+from privasso._types import Matrix
 
 #: Floating-point operations below which one thread is the better choice.
 SERIAL_BELOW = 1e10
@@ -43,12 +43,12 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[Any]:
+def one_thread() -> AbstractContextManager[object]:
     """A context in which BLAS runs on the calling thread alone."""
     return _controller().limit(limits=1, user_api="blas")
 
 
-def threads_for(flops: float) -> AbstractContextManager[Any]:
+def threads_for(flops: float) -> AbstractContextManager[object]:
     """A context in which BLAS uses one thread for a small job and all threads for a large one."""
     limits = 1 if flops < SERIAL_BELOW else n_threads()
     return _controller().limit(limits=limits, user_api="blas")
@@ -67,7 +67,7 @@ def run_parts(tasks: list[Callable[[], None]], clock: Clock) -> None:
         raise
 
 
-def product(A: Any, B: np.ndarray) -> np.ndarray:
+def product(A: Matrix, B: np.ndarray) -> np.ndarray:
     """``A @ B``, each of our threads taking a share of the columns of B."""
     out = np.empty((A.shape[0], B.shape[1]), dtype=np.result_type(A.dtype, B.dtype))
 
@@ -78,7 +78,7 @@ def product(A: Any, B: np.ndarray) -> np.ndarray:
     return out
 
 
-def product_by_columns(A: Any, B: np.ndarray) -> np.ndarray:
+def product_by_columns(A: Matrix, B: np.ndarray) -> np.ndarray:
     """``A @ B`` in column-major order, which is faster if B is in that order as well."""
     out = np.empty((B.shape[1], A.shape[0]), dtype=np.result_type(A.dtype, B.dtype))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._types import Matrix, SparseMatrix
 from privasso._validation import all_finite, attempt, numbers_of, numbers_only
 
 #: Columns that an error names; the others are counted.
@@ -19,7 +20,7 @@ _SETTLES = (
 )
 
 
-def covariates(X: Any, *, finite: bool = True) -> Any:
+def covariates(X: object, *, finite: bool = True) -> Matrix:
     """Return X as a matrix in single or double precision: an array, or sparse in CSR or CSC form.
 
     `X`: numbers and booleans. Whether a column of a data frame is read is decided by its type, and
@@ -33,7 +34,7 @@ def covariates(X: Any, *, finite: bool = True) -> Any:
     elif _is_frame(X, "polars"):
         found = _of_polars(X)
     elif sp.issparse(X):
-        found = _of_sparse(cast(Any, X))
+        found = _of_sparse(X)
     else:
         found = _of_array(X)
     if found.ndim != 2:
@@ -52,7 +53,7 @@ def covariates(X: Any, *, finite: bool = True) -> Any:
     return found
 
 
-def _is_frame(X: Any, library: str) -> bool:
+def _is_frame(X: object, library: str) -> bool:
     """Whether X is a data frame of a library, which need not be installed."""
     module = sys.modules.get(library)
     return module is not None and isinstance(X, getattr(module, "DataFrame", ()))
@@ -65,7 +66,7 @@ def _floats(array: np.ndarray) -> np.ndarray:
         return array if keep else array.astype(np.float64)
 
 
-def _of_array(X: Any) -> np.ndarray:
+def _of_array(X: object) -> np.ndarray:
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "fiub":
         return np.ma.filled(X.astype(np.float64), np.nan)
     array: np.ndarray | None = attempt(lambda: np.asarray(X))
@@ -79,14 +80,14 @@ def _of_array(X: Any) -> np.ndarray:
     return _floats(numbers_only("X", array))
 
 
-def _of_sparse(X: Any) -> Any:
+def _of_sparse(X: SparseMatrix) -> SparseMatrix:
     numbers_only("X", np.empty(0, X.dtype))
     check_sparse(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def check_sparse(F: Any) -> None:
+def check_sparse(F: SparseMatrix) -> None:
     """Refuse a sparse matrix whose indices compiled loops would follow to other memory."""
     sound = True
     if F.format in ("csr", "csc"):
@@ -111,7 +112,7 @@ def _inside(places: np.ndarray, length: int) -> bool:
     return not places.size or (int(places.min()) >= 0 and int(places.max()) < length)
 
 
-def _of_pandas(X: Any) -> Any:
+def _of_pandas(X: Any) -> Matrix:
     dtypes = list(X.dtypes)
     if dtypes and all(hasattr(one, "fill_value") for one in dtypes):  # sparse columns
         whole = attempt(lambda: X.sparse.to_coo())

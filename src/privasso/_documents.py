@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -48,12 +48,12 @@ def check_moderate(**numbers: float | np.ndarray | None) -> None:
             raise DocumentError(f"{name} holds a number beyond ±{_LARGEST:g}, which no release has")
 
 
-def json_text(document: Mapping[str, Any]) -> str:
+def json_text(document: Mapping[str, object]) -> str:
     """One JSON object as text, finite numbers only."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
+def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> object:
     """Read a JSON file of bounded size without repeated names; its numbers are finite.
 
     Anything wrong with the content raises `DocumentError` with one sentence.
@@ -68,10 +68,10 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
         refusals.append(DocumentError(sentence))
         return refusals[-1]
 
-    def constant(name: str) -> Any:
+    def constant(name: str) -> NoReturn:
         raise refuse(f"the file holds {name}, and every number must be finite")
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
         if len(result) != len(pairs):
             raise refuse("the file has an object with the same name twice")
@@ -99,7 +99,7 @@ class Fields:
         if not isinstance(value, Mapping):
             raise DocumentError(f"{what} must be an object with named fields")
         self.what = what
-        self._left: dict[str, Any] = dict(value)
+        self._left: dict[str, object] = dict(value)
 
     @classmethod
     def of_file(cls, document: object, what: str, form: str, version: int) -> Fields:
@@ -189,7 +189,9 @@ class Fields:
             raise DocumentError(f"{name} must be a list of {count}")
         if size is None and not 1 <= len(value) <= most:
             raise DocumentError(f"{name} must have 1 to {most} entries, not {len(value)}")
-        vector = np.array([_number(x, f"an entry of {name}") for x in value], dtype=np.float64)
+        vector = np.array(value if set(map(type, value)) == {float} else [np.nan]) + 0.0
+        if not np.isfinite(vector).all():  # find out which, or why
+            vector = np.array([_number(x, f"an entry of {name}") for x in value], dtype=np.float64)
         if least is not None and np.min(vector, initial=least) < least:
             at_least = "zero or positive" if least == 0.0 else f"at least {least:g}"
             raise DocumentError(f"the entries of {name} must be {at_least}")

@@ -7,8 +7,8 @@ import errno
 import os
 import secrets
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from privasso._text import escaped
 
@@ -30,7 +30,7 @@ def check_regular(path: str | os.PathLike[str]) -> None:
     _check_mode(path, Path(path).stat().st_mode)
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file for reading; anything else is refused, and nothing is waited for."""
     check_regular(path)  # before opening, which has effects on some devices
     # The file owns its handle from the start, so that Ctrl-C cannot have it closed twice.

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from privasso._apart import limit_memory, say, serve_pipes
+from privasso._apart import Message, limit_memory, say, serve_pipes
 from privasso._files import check_regular, open_regular
 
 #: Bytes that are read ahead per column of a Parquet file, and columns that are decoded together.
@@ -26,7 +26,7 @@ _ATTRIBUTES = ("encoding-type", "shape", "_index")
 _PATIENCE, _PER_SECOND = 15, 10**6
 
 
-def answer(request: dict[str, Any], answers: BinaryIO) -> None:
+def answer(request: Message, answers: BinaryIO) -> None:
     """Do what a request asks for with its file.
 
     ``schema`` gives the names of the columns of a Parquet or Arrow file, their types and their row
@@ -39,7 +39,7 @@ def answer(request: dict[str, Any], answers: BinaryIO) -> None:
     _rest()
 
 
-def _schema(request: dict[str, Any], answers: BinaryIO) -> None:
+def _schema(request: Message, answers: BinaryIO) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -96,7 +96,7 @@ class _Reading:
     shared: mmap.mmap | None = None
 
 
-def _rows(request: dict[str, Any], answers: BinaryIO) -> None:
+def _rows(request: Message, answers: BinaryIO) -> None:
     if not request.get("more"):
         _Reading.pieces = _pieces(request)
     rows, write = next(_Reading.pieces, (0, _nothing))
@@ -111,7 +111,7 @@ def _nothing(numbers: np.ndarray) -> None:
     pass
 
 
-def _room(request: dict[str, Any], rows: int) -> np.ndarray:
+def _room(request: Message, rows: int) -> np.ndarray:
     """An array for some rows of all columns: a line for each column."""
     shape, memory, at = (len(request["columns"]), rows), request["memory"], request["at"]
     if memory is None:
@@ -124,7 +124,7 @@ def _room(request: dict[str, Any], rows: int) -> np.ndarray:
     return np.frombuffer(_Reading.shared, count=count, offset=at).reshape(shape)
 
 
-def _pieces(request: dict[str, Any]) -> Iterator[tuple[int, Callable[[np.ndarray], None]]]:
+def _pieces(request: Message) -> Iterator[tuple[int, Callable[[np.ndarray], None]]]:
     """Numbers of rows, at most as many as asked for, and what writes them to an array."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -177,7 +177,7 @@ def _write(batch: Any, names: list[str], numbers: np.ndarray) -> None:
         line[:] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
 
 
-def _about(request: dict[str, Any], answers: BinaryIO) -> None:
+def _about(request: Message, answers: BinaryIO) -> None:
     import h5py
 
     with open_regular(request["path"]) as file, h5py.File(file, "r") as opened:
@@ -193,7 +193,7 @@ def _about(request: dict[str, Any], answers: BinaryIO) -> None:
             say(answers, kind="data", attrs=attrs, shape=found.shape, type=found.dtype.str)
 
 
-def _data(request: dict[str, Any], answers: BinaryIO) -> None:
+def _data(request: Message, answers: BinaryIO) -> None:
     import h5py
 
     rows = slice(request["start"], request["stop"])
@@ -227,7 +227,7 @@ def _held(opened: Any, name: str) -> Any:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """An attribute as JSON has it: text, or a few numbers."""
     if isinstance(value, (str, bytes)):
         return value if isinstance(value, str) else value.decode()

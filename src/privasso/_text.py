@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 #: A cell of a table that begins with one of these is a formula to a spreadsheet.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -58,7 +57,7 @@ def word_and_numbers(name: str, text: str, known: Mapping[str, int]) -> tuple[st
     return word, numbers
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return JSON in one line, in which what a terminal would not print is an escape."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
@@ -55,7 +55,7 @@ def real_array(
     shape: Sequence[int | None] | None = None,
     dtype: DTypeLike | None = np.float64,
     finite: bool = True,
-) -> NDArray[Any]:
+) -> np.ndarray:
     """Return ``value`` as a finite, non-empty real array, without a copy when it already is one.
 
     Booleans and integers are converted; complex numbers, text, dates, objects, masked entries, NaN
@@ -88,7 +88,7 @@ def attempt(read: Callable[[], T]) -> T | None:
         return None
 
 
-def numbers_only(name: str, array: NDArray[Any] | None) -> NDArray[Any]:
+def numbers_only(name: str, array: np.ndarray | None) -> np.ndarray:
     """Refuse an array that does not hold real numbers by its type, or that could not be read."""
     if array is None:
         raise ValueError(
@@ -102,7 +102,7 @@ def numbers_only(name: str, array: NDArray[Any] | None) -> NDArray[Any]:
 
 
 def _check_shape(
-    name: str, array: NDArray[Any], ndim: int | None, shape: Sequence[int | None] | None
+    name: str, array: np.ndarray, ndim: int | None, shape: Sequence[int | None] | None
 ) -> None:
     if shape is not None:
         wanted = tuple(shape)
@@ -122,7 +122,7 @@ def _check_shape(
         raise ValueError(f"{name} is empty (its shape is {array.shape})")
 
 
-def all_finite(array: NDArray[Any]) -> bool:
+def all_finite(array: np.ndarray) -> bool:
     """Whether there is neither NaN nor infinity."""
     # A sum is finite only if every term is, and it needs no temporary of the size of the array.
     # The reverse fails when the sum overflows, so a bad sum is followed by the full check.
@@ -132,7 +132,9 @@ def all_finite(array: NDArray[Any]) -> bool:
         return bool(np.isfinite(array).all())
 
 
-def real_labels(y: Any, n_rows: int | None = None, *, finite: bool = False) -> NDArray[np.float64]:
+def real_labels(
+    y: object, n_rows: int | None = None, *, finite: bool = False
+) -> NDArray[np.float64]:
     """Return labels as a vector of floats; an error tells neither a value nor a row.
 
     Text is refused even where it spells a number, and so is another length than `n_rows`. NaN,
@@ -146,7 +148,7 @@ def real_labels(y: Any, n_rows: int | None = None, *, finite: bool = False) -> N
     return labels
 
 
-def check_length(labels: NDArray[Any], n_rows: int | None) -> None:
+def check_length(labels: np.ndarray, n_rows: int | None) -> None:
     """Refuse labels that are not one for each row."""
     if n_rows is not None and labels.size != n_rows:
         raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
@@ -164,7 +166,7 @@ def _labels(y: Any, finite: bool) -> NDArray[np.float64]:
     return real_array("y", array, ndim=1, finite=finite)
 
 
-def numbers_of(objects: NDArray[Any]) -> NDArray[np.float64]:
+def numbers_of(objects: np.ndarray) -> NDArray[np.float64]:
     """An array of objects as numbers; what it raises may quote one, so `attempt` it.
 
     None is missing, and what is too large for a float is infinite.
@@ -220,10 +222,10 @@ def separated(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np
     return high - low >= np.maximum(_STEPS * step, _NARROWEST)
 
 
-def label_bounds(bounds: object) -> tuple[float, float]:
+def label_bounds(bounds: Iterable[object]) -> tuple[float, float]:
     """Return (low, high), bounds that every label lies in."""
     try:
-        low, high = bounds  # type: ignore[misc]
+        low, high = bounds
     except (TypeError, ValueError):
         raise ValueError(
             "y_bounds must be a pair (low, high) that every label lies in, "

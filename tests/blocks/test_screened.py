@@ -182,6 +182,6 @@ def test_labels_over_blocks_are_screened_as_in_memory():
     privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(-1, 1))
     one, two = (
         pv.PrivateLasso(privacy=privacy, screen=3, random_state=0).fit(*data).coef_
-        for data in ((X, y), (RowBlocks.of_arrays(X, y, n_parts=5),))
+        for data in ((X, y), (RowBlocks.of_arrays(X, y, n_parts=5), None))
     )
     np.testing.assert_array_equal(one, two)

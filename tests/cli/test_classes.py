@@ -211,6 +211,15 @@ def test_names_that_a_type_does_not_have(capsys):
             assert error.count("\n") == 1
 
 
+def test_words_that_a_linear_fit_would_take_for_missing(capsys):
+    """One label may be why a whole column is text, so that no refusal may depend on it."""
+    written(CELLS).write_csv("named.csv")
+    written(CELLS).write_parquet("named.parquet")
+    for fit in ("named.csv --dry-run", "named.csv --out a.json", "named.parquet --out b.json"):
+        run(f"fit {fit} {LABELS} --y-bounds 0 1")
+        assert "Labels are read as numbers; any other is missing." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("privacy", [LABELS, RECORDS], ids=["labels", "records"])
 def test_evaluation(privacy, capsys):
     def evaluated(data, options=""):

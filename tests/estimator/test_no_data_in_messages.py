@@ -346,8 +346,9 @@ def test_numbers_of_every_kind_are_still_read():
         np.testing.assert_array_equal(covariates(table), whole)
     sparse = frame.astype(pd.SparseDtype(float, 0.0))
     for table in (sparse, sp.coo_array(whole), sp.lil_array(whole.astype(int))):
-        assert covariates(table).format == "csr"
-        np.testing.assert_array_equal(covariates(table).toarray(), whole)
+        found: Any = covariates(table)
+        assert found.format == "csr"
+        np.testing.assert_array_equal(found.toarray(), whole)
     for gaps in (pd.Series([1, None, 3], dtype="Int64"), pl.Series([1, None, 3])):
         library = pd if isinstance(gaps, pd.Series) else pl
         table = library.DataFrame({"a": gaps, "b": [True, False, True]})

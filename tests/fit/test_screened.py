@@ -23,7 +23,8 @@ from privasso.planning._record_screening import screened_objective
 from privasso.planning._settings import usual_t
 from privasso.privacy import compose
 from privasso.problem import Huber
-from privasso.queries import Answering, bit_source
+from privasso.programs import _label_screening
+from privasso.queries import LABEL_REPLACED, Answering, Neighbours, bit_source
 
 
 def privacy(n, epsilon=1.0, **options):
@@ -209,6 +210,41 @@ def test_budgets_too_small_to_be_divided_are_for_all_columns(epsilon, delta, nei
         assert plan_for(X, FitOptions(privacy)).guarantee.formal
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("columns", [150, 3000])
+def test_two_rows_are_planned_for(epsilon, columns):
+    X = np.random.default_rng(0).uniform(size=(2, columns))
+    budget = {"epsilon": epsilon, "delta": 1e-6, "y_bounds": (0, 1)}
+    for privacy in (pv.LabelDP(**budget), pv.RecordDP(**budget, bounds=(0, 1))):
+        assert plan_for(X, FitOptions(privacy)).guarantee.formal
+
+
+@pytest.mark.parametrize("columns", [50, 150])
+def test_budgets_too_large_for_a_minimiser_are_for_all_columns(columns):
+    X = np.random.default_rng(0).uniform(size=(60, columns))
+    plan = plan_for(X, FitOptions(pv.LabelDP(300.0, 1e-6, (0, 1))))
+    assert plan.outlook is None
+    assert plan.solves_again
+
+
+@pytest.mark.parametrize("pair", [LABEL_REPLACED, Neighbours("record", "replaced")])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 1e-12), (0.1, 1e-12), (1e-4, 0.01)])
+def test_budgets_too_small_to_be_divided_have_no_settings(epsilon, delta, pair):
+    assert usual_screening(epsilon, delta, 2, 40, neighbours=pair) is None
+
+
+def test_a_choice_that_leaves_nothing_for_a_fit_is_refused():
+    with pytest.raises(ValueError, match="too small to be divided"):
+        usual_screening(1e-4, 0.01, 60, 150, count=5)
+
+
+def test_tables_too_large_to_choose_from_are_for_all_columns(monkeypatch):
+    X, options = few_in_noise(0)[0], FitOptions(pv.LabelDP(1.0, 1e-6, (-3.0, 3.0)))
+    assert plan_for(X, options).outlook is not None
+    monkeypatch.setattr(_label_screening, "_MOST", X.size - 1)
+    assert plan_for(X, options).outlook is None
+
+
 @pytest.mark.parametrize("given", [{"t": 7e5}, {"kappa": 0.003}])
 def test_settings_of_the_mechanism_ask_for_all_columns(given):
     """A choice is planned for the default ones: with others its fit may have no budget left."""
@@ -229,7 +265,7 @@ def test_the_default_choice_does_not_depend_on_the_storage():
     labels = pv.LabelDP(1.0, 1e-6, (-3.0, 3.0))
     whole, parts = (
         pv.PrivateLasso(privacy=labels, random_state=0).fit(*data)
-        for data in ((X, y), (RowBlocks.of_arrays(X, y, n_parts=3),))
+        for data in ((X, y), (RowBlocks.of_arrays(X, y, n_parts=3), None))
     )
     np.testing.assert_array_equal(whole.screened_, parts.screened_)
     np.testing.assert_array_equal(whole.coef_, parts.coef_)

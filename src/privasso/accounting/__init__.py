@@ -12,7 +12,7 @@ from privasso.accounting._gaussian import (
     log_gaussian_delta,
     sensitivity_for,
 )
-from privasso.accounting._inexact import InexactLoss, check_coverable, shift_epsilon
+from privasso.accounting._inexact import InexactLoss, check_coverable, least_delta, shift_epsilon
 from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, true_alarms
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_loss import (
@@ -36,6 +36,7 @@ __all__ = [
     "delta_together",
     "gaussian_delta",
     "gaussian_epsilon",
+    "least_delta",
     "log_gaussian_delta",
     "losses_from_list",
     "losses_to_list",

@@ -41,9 +41,14 @@ def shift_epsilon(shift: float) -> float:
     return _DEVIATIONS * shift
 
 
+def least_delta(epsilon: float, share: float) -> float:
+    """The δ of which (1 + e^ε)·1e-86 is a small part of the share for this distance."""
+    return 2.0 * (1.0 + math.exp(min(epsilon, 700.0))) * _NEGLIGIBLE / share
+
+
 def check_coverable(epsilon: float, delta: float, share: float) -> None:
-    """Refuse a budget of which (1 + e^ε)·1e-86 is no small part of the share for this distance."""
-    least = 2.0 * (1.0 + math.exp(min(epsilon, 700.0))) * _NEGLIGIBLE / share
+    """Refuse a budget with a smaller δ than `least_delta`."""
+    least = least_delta(epsilon, share)
     if not delta >= least:
         raise ValueError(
             f"delta must be at least {least:.3g} for epsilon = {epsilon!r}, so that the distance "

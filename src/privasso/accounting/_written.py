@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, fields
-from typing import Any
 
 from privasso._documents import DocumentError, Fields
 from privasso.accounting._choice_loss import ChoiceLoss
@@ -23,7 +22,7 @@ _NAMES: dict[str, type[Loss]] = {
 _MOST = 100_000
 
 
-def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, Any]]:
+def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, object]]:
     """Plain values for JSON.
 
     >>> losses_to_list([GaussianLoss(0.2)])
@@ -32,7 +31,7 @@ def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, Any]]:
     return [_to_dict(loss) for loss in losses]
 
 
-def _to_dict(loss: Loss) -> dict[str, Any]:
+def _to_dict(loss: Loss) -> dict[str, object]:
     if isinstance(loss, InexactLoss):
         return {**_to_dict(loss.ideal), "shift": loss.shift}
     (name,) = (name for name, kind in _NAMES.items() if type(loss) is kind)
@@ -46,12 +45,12 @@ def losses_from_list(values: object) -> tuple[Loss, ...]:
     return tuple(_from_dict(one) for one in values)
 
 
-def _from_dict(values: Mapping[str, Any]) -> Loss:
+def _from_dict(values: object) -> Loss:
     given = Fields(values, "a loss")
     name = given.text("type")
     if name not in _NAMES:
         raise DocumentError(f"a loss has the unknown type {name!r:.60}")
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, object] = {}
     for one in fields(_NAMES[name]):  # type: ignore[arg-type]
         if one.name in ("neighbours", "loss"):
             numbers[one.name] = given.text(one.name)

@@ -18,7 +18,7 @@ MAX_FEATURES = 10_000_000
 
 def header(
     form: str, thing: ReleasedModel | KeptRelease | KeptStatistics, n_features: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The first fields of a file."""
     names = thing.feature_names
     return {
@@ -45,7 +45,7 @@ def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[st
     return fields, n, known
 
 
-def written_intervals(intervals: Intervals | None) -> dict[str, Any]:
+def written_intervals(intervals: Intervals | None) -> dict[str, object]:
     """The field of a fit that was asked for intervals."""
     return {} if intervals is None else {"intervals": intervals.to_dict()}
 
@@ -57,11 +57,14 @@ def read_intervals(fields: Fields, n_features: int) -> Intervals | None:
     return Intervals.from_dict(fields.take("intervals"), n_features)
 
 
-def bounded_text(document: dict[str, Any]) -> str:
-    """Return the text of a file that `load` and `load_release` do not refuse for its size."""
+def bounded_text(document: dict[str, object], more: int = 0) -> str:
+    """Return the text of a file that `load` and `load_release` do not refuse for its size.
+
+    They would not refuse one that is `more` bytes longer either.
+    """
     text = json_text(document)
     try:
-        size = len(text.encode("utf-8"))
+        size = len(text.encode("utf-8")) + more
     except UnicodeEncodeError:
         raise DocumentError("a name holds half a character (a lone surrogate)") from None
     if size > MAX_BYTES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ def load(path: str | os.PathLike[str]) -> ReleasedModel:
     return from_document(read_json(path, most_bytes=MAX_BYTES))
 
 
-def to_document(model: ReleasedModel) -> dict[str, Any]:
+def to_document(model: ReleasedModel) -> dict[str, object]:
     """Plain values for JSON; only non-zero coefficients are listed."""
     support = np.flatnonzero(model.coef)
     classes = {} if model.classes is None else {"classes": list(model.classes)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import cast
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
@@ -54,14 +54,17 @@ def save_release(kept: KeptRelease | KeptStatistics, path: str | os.PathLike[str
     write_whole(path, release_text(kept))
 
 
-def release_text(kept: KeptRelease | KeptStatistics) -> str:
-    """Return the text of the file, checked by the rules of `load_release`."""
+def release_text(kept: KeptRelease | KeptStatistics, more: int = 0) -> str:
+    """Return the text of the file, checked by the rules of `load_release`.
+
+    One whose numbers take `more` bytes would be read, too.
+    """
     document = statistics_document(kept) if isinstance(kept, KeptStatistics) else _document(kept)
     _checked(document)
-    return bounded_text(document)
+    return bounded_text(document, more)
 
 
-def _document(kept: KeptRelease) -> dict[str, Any]:
+def _document(kept: KeptRelease) -> dict[str, object]:
     """Plain values for JSON."""
     return {
         **header(FORMAT, kept, kept.b.size),
@@ -84,10 +87,11 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
     }
 
 
-def _mechanism(privacy: Privacy) -> dict[str, Any]:
+def _mechanism(privacy: Privacy) -> dict[str, object]:
     """What the guarantee does not say of the privacy under which the release was made."""
-    return {"name": cast(LabelDP, privacy).mechanism} | {
-        one: getattr(privacy, one) for one in _SETTINGS
+    return {
+        "name": cast(LabelDP, privacy).mechanism,
+        **{one: getattr(privacy, one) for one in _SETTINGS},
     }
 
 

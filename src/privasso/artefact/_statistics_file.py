@@ -19,7 +19,7 @@ from privasso.programs import RecordStatistics, SecondMoments
 FORMAT = "privasso-kept-statistics"
 
 
-def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
+def statistics_document(kept: KeptStatistics) -> dict[str, object]:
     """Plain values for JSON; of the symmetric matrix the entries up to the diagonal."""
     table, moments = kept.statistics.table, kept.statistics.moments
     scaling = None
@@ -54,7 +54,7 @@ def statistics_from(document: object) -> KeptStatistics:
     )
     d = n + intercept + 1
     entries = fields.numbers("matrix", d * (d + 1) // 2)  # before anything of that size is made
-    bounds: list[Any] = np.stack([low, high], axis=1).tolist()
+    bounds = np.stack([low, high], axis=1).tolist()
     for k in _indicators(fields, bounds):
         bounds[k] = ZERO_ONE
     scaling = None

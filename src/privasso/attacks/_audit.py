@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +54,7 @@ def audit(
     records: Literal["auto"] | Sequence[int] | Mapping[int, str] = "auto",
     releases: SupportsIndex = 1000,
     level: float = 0.01,
-    rng: Any = None,
+    rng: int | np.random.Generator | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Attack a private fit of given data by the likelihood-ratio test, and report what it finds.

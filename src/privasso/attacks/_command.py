@@ -226,7 +226,7 @@ def numbers_in(text: str) -> dict[str, float]:
     return found
 
 
-def _collect(value: Any, path: str, found: dict[str, float]) -> None:
+def _collect(value: object, path: str, found: dict[str, float]) -> None:
     if isinstance(value, bool | int | float):
         found[path.lstrip("/")] = _finite(value)
     elif isinstance(value, str):

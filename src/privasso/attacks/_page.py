@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privasso.accounting import Loss
 from privasso.attacks._evidence import FALSE_POSITIVES, binomial_limits
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, figure, plain_ticks
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, Figure, figure, plain_ticks
 from privasso.page import Page
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def claimed_rates(claim: Loss, fpr: FloatArray) -> FloatArray:
     return np.clip(np.minimum(above, beside), 0.0, 1.0)
 
 
-def _curves(audit: Audit) -> Any:
+def _curves(audit: Audit) -> Figure:
     fig = figure(6.4, 5.2)
     axes = fig.subplots()
     grid = np.geomspace(_LOWEST, 1.0, 200)

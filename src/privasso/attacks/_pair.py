@@ -28,7 +28,7 @@ Draw: TypeAlias = Callable[[int, "np.random.Generator | None"], Any]
 #: A score of each release, large if it speaks for "in".
 Score: TypeAlias = Callable[[Any], FloatArray]
 #: A question, the runs that asked it, and its answers.
-Asked: TypeAlias = tuple[Query[Any], list[int], Sequence[Any]]
+Asked: TypeAlias = tuple[Query, list[int], Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def pairs_of(plan: Plan, y: FloatArray, records: dict[int, str]) -> list[Pair]:
 
 
 def transcripts(
-    program: Callable[[Ask], Any], rows: RowBlocks, count: int, rng: np.random.Generator | None
+    program: Callable[[Ask], object], rows: RowBlocks, count: int, rng: np.random.Generator | None
 ) -> list[Asked]:
     """What is asked and answered in many runs, question by question.
 
@@ -99,14 +99,14 @@ def transcripts(
 
 
 def _together(
-    program: Callable[[Ask], Any], answers: list[list[Any]], n_rows: int
-) -> list[tuple[Query[Any], list[int]]]:
+    program: Callable[[Ask], object], answers: list[list[object]], n_rows: int
+) -> list[tuple[Query, list[int]]]:
     """What runs ask after these answers, each question with the runs that ask it."""
     if not answers[0]:
         return [(next_question(program, [], n_rows), list(range(len(answers))))]
     queries = [next_question(program, one, n_rows) for one in answers]
     known: dict[int, Hashable] = {}
-    groups: dict[Hashable, tuple[Query[Any], list[int]]] = {}
+    groups: dict[Hashable, tuple[Query, list[int]]] = {}
     for run, query in enumerate(queries):
         groups.setdefault(question_key(query, known), (query, []))[1].append(run)
     return list(groups.values())

@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Finding:
         """Whether a claim was refuted."""
         return self.closest is not None and self.closest.share > 1.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Numbers for machines."""
         closest = self.closest
         return {
@@ -188,7 +188,7 @@ class Audit:
             )
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything for machines, without scores of single releases."""
         return {
             "format": "privasso-audit",

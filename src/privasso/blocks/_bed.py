@@ -82,7 +82,7 @@ def bed_lines(
     with open_regular(bed) as file:
         for start, count in places:
             file.seek(_HEADER + start * line)
-            if file.readinto(rest[: count * line]) < count * line:  # pyright: ignore[reportAttributeAccessIssue]
+            if file.readinto(rest[: count * line].data) < count * line:
                 raise ValueError(f"{escaped(bed)} was cut while it was being read")
             rest = rest[count * line :]
     return packed, n_rows

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._apart import Reader, ReadFailedError
+from privasso._apart import Message, Reader, ReadFailedError
 from privasso._files import check_regular
 from privasso._text import escaped
+from privasso._types import SparseMatrix
 from privasso.blocks._readers import needed, reading
 
 #: Entries that are read at a time.
@@ -23,7 +24,7 @@ _ROOM, _PER_BYTE = 5 * 10**8, 32
 
 def read_cells(
     path: Path, target: str | None, layer: str | None
-) -> tuple[Any, tuple[str, ...], np.ndarray | None]:
+) -> tuple[SparseMatrix, tuple[str, ...], np.ndarray | None]:
     """The matrix, the names of its columns, and a column of `obs` as labels."""
     needed("h5py", "cells")
     check_regular(path)
@@ -59,15 +60,15 @@ class _File:
         self.reader, self.path = reader, path
         self.left = _ROOM + _PER_BYTE * path.stat().st_size
 
-    def ask(self, **request: Any) -> dict[str, Any]:
+    def ask(self, **request: object) -> Message:
         return self.reader.ask(path=os.path.abspath(self.path), **request)
 
-    def held(self, name: str) -> dict[str, Any] | None:
+    def held(self, name: str) -> Message | None:
         """What is known about a group or an array; None if there is none of that name."""
         found = self.ask(do="about", name=name)
         return found if found["kind"] is not None else None
 
-    def array(self, name: str) -> dict[str, Any]:
+    def array(self, name: str) -> Message:
         """What is known about an array, which must be there, and must not be too large."""
         found = self.held(name)
         if found is None or found["kind"] != "data":
@@ -111,7 +112,7 @@ class _File:
         return tuple(found)
 
 
-def _matrix(file: _File, name: str) -> Any:
+def _matrix(file: _File, name: str) -> SparseMatrix:
     """A matrix, sparse or dense in the file, without a second copy of it on the way."""
     kind = (file.held(name) or {}).get("attrs", {}).get("encoding-type", "array")
     if kind not in ("csr_matrix", "csc_matrix"):
@@ -148,7 +149,7 @@ def _matrix(file: _File, name: str) -> Any:
     return found
 
 
-def _sparse_rows(file: _File, name: str) -> Any:
+def _sparse_rows(file: _File, name: str) -> SparseMatrix:
     """A dense matrix as CSR, block by block of rows."""
     about = file.array(name)
     dtype = np.dtype(about["type"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._covariates import refuse_columns
 from privasso._validation import LABELS_REFUSED, attempt, numbers_only, real_labels
@@ -16,6 +16,7 @@ from privasso.blocks._part import (
     Engine,
     Part,
     Reader,
+    State,
     Sums,
     Task,
     WorkersLostError,
@@ -24,6 +25,9 @@ from privasso.blocks._part import (
 )
 from privasso.blocks._row_blocks import RowBlocks
 from privasso.blocks._sources import is_dask
+
+#: A part, or delayed covariates and labels.
+Piece: TypeAlias = Part | tuple[Any, Any]
 
 #: Entries that one task should at least read, and tasks that there should be at least.
 _ENTRIES, _TASKS = 1 << 23, 16
@@ -55,7 +59,7 @@ class Dask(Engine):
     def __init__(self, parts: Sequence[Any], n_rows: int, client: Any = None) -> None:
         self.parts, self.n_rows, self.client = tuple(parts), n_rows, client
 
-    def sum(self, task: Task, state: Any, read: Reader) -> Sums:
+    def sum(self, task: Task[State], state: State, read: Reader) -> Sums:
         """Send the task to the parts, and add up there what comes of it."""
         from dask.delayed import delayed
 
@@ -104,7 +108,7 @@ def _failure(error: Exception) -> Exception:
     return WorkersLostError(_NOT_COMPUTED)
 
 
-def _selected(part: Any, columns: np.ndarray) -> Any:
+def _selected(part: Piece, columns: np.ndarray) -> Piece:
     if isinstance(part, Part):
         return part.select(columns)
     from dask.delayed import delayed
@@ -113,11 +117,11 @@ def _selected(part: Any, columns: np.ndarray) -> Any:
     return delayed(_taken, pure=False)(X, columns), y
 
 
-def _taken(X: Any, columns: np.ndarray) -> np.ndarray:
+def _taken(X: ArrayLike, columns: np.ndarray) -> np.ndarray:
     return np.asarray(X)[:, columns]
 
 
-def _on_part(part: Any, known: tuple[Task, Any]) -> Sums:
+def _on_part(part: Piece, known: tuple[Task[State], State]) -> Sums:
     """The sums over one part, on the worker that holds it or reads it."""
     task, state = known
     try:
@@ -128,7 +132,7 @@ def _on_part(part: Any, known: tuple[Task, Any]) -> Sums:
         raise _FromTaskError(error) from None
 
 
-def _rows_of(part: Any) -> list[Chunk]:
+def _rows_of(part: Piece) -> list[Chunk]:
     """All rows of one part."""
     try:
         return list(part.chunks()) if isinstance(part, Part) else [_chunk(*part)]
@@ -136,7 +140,7 @@ def _rows_of(part: Any) -> list[Chunk]:
         raise _FromTaskError(error) from None
 
 
-def _chunk(X: Any, y: Any) -> Chunk:
+def _chunk(X: ArrayLike, y: ArrayLike) -> Chunk:
     """A block of a collection as numbers."""
     return np.asarray(X), np.asarray(y, dtype=np.float64).reshape(-1)
 
@@ -159,16 +163,11 @@ def on_dask(blocks: RowBlocks, client: Any = None) -> RowBlocks:
     return RowBlocks(blocks.shape, Dask(grouped, m, client), blocks.names, blocks.target)
 
 
-@dataclass(frozen=True, eq=False)
 class Group(Part):
     """Several parts that one task reads."""
 
-    parts: tuple[Part, ...]
-
-    @property
-    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of rows."""
-        return sum(part.rows for part in self.parts)
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts, self.rows = parts, sum(part.rows for part in parts)
 
     def select(self, columns: np.ndarray) -> Group:
         """The same group of parts with some of the columns."""

@@ -70,7 +70,7 @@ class FilePart(Part):
     path: str
     stamp: Stamp
     group: int
-    rows: int  # pyright: ignore[reportIncompatibleVariableOverride]
+    rows: int
     columns: tuple[str, ...] = field(repr=False)
     target: str
     entries: int = _CHUNK

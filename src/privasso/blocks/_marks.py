@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -28,7 +27,7 @@ class Marked:
     task: Task
     entries: bool
 
-    def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
+    def __call__(self, chunks: Iterable[Chunk], state: object) -> Sums:
         """Return the sums of the task with those."""
         seen = np.zeros(3, dtype=np.int64)
 

@@ -6,20 +6,21 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from privasso._threads import n_threads
+from privasso._types import Matrix
 
 #: Covariates of shape (m, N) and labels of shape (m,).
 Chunk: TypeAlias = tuple[np.ndarray, np.ndarray]
 #: Integers by name; those of two parts are added by name, see `added`.
 Sums: TypeAlias = dict[str, np.ndarray]
-#: Returns sums over the rows of some chunks, given what is known so far.
-Task: TypeAlias = Callable[[Iterable[Chunk], Any], Sums]
+#: What is known so far, such as coefficients.
+State = TypeVar("State")
+#: Returns sums over the rows of some chunks, given that.
+Task: TypeAlias = Callable[[Iterable[Chunk], State], Sums]
 
 
 #: What is said where two passes did not see the same rows.
@@ -60,27 +61,12 @@ class Part(ABC):
         return SomeColumns(self, columns)
 
 
-@dataclass(frozen=True, eq=False)
 class SomeColumns(Part):
     """A part of which some columns are used, all of which are read."""
 
-    part: Part
-    columns: np.ndarray = field(repr=False)
-
-    @property
-    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of rows."""
-        return self.part.rows
-
-    @property
-    def held(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As for all columns."""
-        return self.part.held
-
-    @property
-    def in_memory(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As for all columns."""
-        return self.part.in_memory
+    def __init__(self, part: Part, columns: np.ndarray) -> None:
+        self.part, self.columns = part, columns
+        self.rows, self.held, self.in_memory = part.rows, part.held, part.in_memory
 
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, and take the columns."""
@@ -88,28 +74,18 @@ class SomeColumns(Part):
             yield taken(X, self.columns), y
 
 
-@dataclass(frozen=True, eq=False)
 class ArrayPart(Part):
     """Rows of arrays in memory, or in files that are mapped to it.
 
     Sparse matrices, and genotypes of many variants, are handed on as they are.
     """
 
-    X: Any = field(repr=False)
-    y: np.ndarray = field(repr=False)
-
-    @property
-    def in_memory(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the covariates are not in a file that is mapped to memory."""
-        base = self.X
+    def __init__(self, X: Matrix, y: np.ndarray) -> None:
+        self.X, self.y, self.rows = X, y, len(y)
+        base = X  # a file that is mapped to memory is not in memory
         while base is not None and not isinstance(base, np.memmap):
             base = getattr(base, "base", None)
-        return base is None
-
-    @property
-    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of rows."""
-        return len(self.y)
+        self.in_memory = base is None
 
     def chunks(self) -> Iterator[Chunk]:
         """All rows at once, without a copy."""
@@ -131,17 +107,18 @@ class View(Protocol):
         ...
 
 
-def taken(X: Any, columns: np.ndarray) -> np.ndarray:
+def taken(X: Matrix, columns: np.ndarray | list[int]) -> np.ndarray:
     """Some columns as an array; those of a sparse matrix are filled.
 
+    >>> import scipy.sparse as sp
     >>> taken(sp.csr_array(np.eye(3)), np.array([2])).tolist()
     [[0.0], [0.0], [1.0]]
     """
     some = X[:, columns]
-    return some.toarray() if sp.issparse(some) else np.asarray(some)
+    return np.asarray(some) if isinstance(some, np.ndarray) else some.toarray()
 
 
-def sums_of(task: Task, part: Part, state: Any) -> Sums:
+def sums_of(task: Task[State], part: Part, state: State) -> Sums:
     """The sums over one part."""
     return task(part.chunks(), state)
 
@@ -187,7 +164,7 @@ class Engine(ABC):
     in_memory: bool = False
 
     @abstractmethod
-    def sum(self, task: Task, state: Any, read: Reader) -> Sums:
+    def sum(self, task: Task[State], state: State, read: Reader) -> Sums:
         """Return the sums over all parts; each part counts once, however often it was tried."""
 
     @abstractmethod
@@ -215,7 +192,7 @@ class Local(Engine):
         self.in_memory = all(part.in_memory for part in self.parts)
         self.jobs = min(n_threads() if jobs is None else jobs, max(1, len(self.parts)))
 
-    def sum(self, task: Task, state: Any, read: Reader) -> Sums:
+    def sum(self, task: Task[State], state: State, read: Reader) -> Sums:
         """Go through the parts in order, a few at a time."""
         if self.jobs == 1:
             total: Sums = {}
@@ -234,7 +211,7 @@ class Local(Engine):
         """The same threads, whose parts have some of the columns."""
         return Local([part.select(columns) for part in self.parts], self.jobs)
 
-    def _in_threads(self, task: Task, state: Any, read: Reader) -> Sums:
+    def _in_threads(self, task: Task[State], state: State, read: Reader) -> Sums:
         waiting, total = deque(self.parts), {}
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="privasso")
         try:

@@ -6,11 +6,10 @@ import contextlib
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
-from privasso._apart import Reader, ReadFailedError
+from privasso._apart import Message, Reader, ReadFailedError
 from privasso._text import escaped
 
 #: Processes that have nothing to do, by the process that started them: a fork must not use them.
@@ -71,7 +70,7 @@ def rows_of(
 
     Of one row group or batch, or of all; `whole` decodes a row group before its first rows.
     """
-    request: dict[str, Any] = {"form": form, "columns": columns, "step": step, "group": group}
+    request: Message = {"form": form, "columns": columns, "step": step, "group": group}
     request.update(path=os.path.abspath(path), whole=whole)
     with reading(path) as reader:
         while True:
@@ -82,7 +81,7 @@ def rows_of(
             request["more"] = True
 
 
-def _next_rows(reader: Reader, request: dict[str, Any]) -> tuple[np.ndarray, int]:
+def _next_rows(reader: Reader, request: Message) -> tuple[np.ndarray, int]:
     """The next rows, in memory that both processes share, and their number."""
     count = len(request["columns"])
     if reader.memory is None:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from privasso._files import fits_memory
+from privasso._types import Matrix
 from privasso._validation import numbers_only, real_labels
 from privasso.blocks._marks import SEEN, Marked, mark
 from privasso.blocks._part import (
@@ -19,6 +19,7 @@ from privasso.blocks._part import (
     DataChangedError,
     Engine,
     Local,
+    State,
     Sums,
     Task,
     View,
@@ -87,7 +88,7 @@ class RowBlocks:
 
     @staticmethod
     def of_arrays(
-        X: Any,
+        X: Matrix,
         y: np.ndarray,
         *,
         names: Sequence[str] | None = None,
@@ -128,7 +129,7 @@ class RowBlocks:
         """Bytes that each reader holds at most, beside the rows that are at hand."""
         return self.engine.held
 
-    def sum(self, task: Task, state: Any, columns: np.ndarray | None = None) -> Sums:
+    def sum(self, task: Task[State], state: State, columns: np.ndarray | None = None) -> Sums:
         """Apply the task to the chunks of every part, and return the sums over all parts.
 
         Parameters
@@ -257,5 +258,5 @@ class _Some:
     task: Task
     columns: np.ndarray
 
-    def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
+    def __call__(self, chunks: Iterable[Chunk], state: object) -> Sums:
         return self.task(((taken(X, self.columns), y) for X, y in chunks), state)

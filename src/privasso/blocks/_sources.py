@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from privasso._text import escaped
+from privasso._types import SparseMatrix
 from privasso.blocks._cells import read_cells
 from privasso.blocks._files import open_files
 from privasso.blocks._row_blocks import RowBlocks
 from privasso.blocks._variants import read_bed, read_public_bed
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: object) -> bool:
     """Whether X is a collection of Dask, without importing it.
 
     >>> is_dask(np.eye(2))
@@ -24,7 +25,7 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
-def is_bed(X: Any) -> bool:
+def is_bed(X: object) -> TypeGuard[str | Path]:
     """Whether X is the path of a .bed file.
 
     >>> is_bed("study.bed"), is_bed("claims.parquet"), is_bed([[1.0]])
@@ -33,7 +34,7 @@ def is_bed(X: Any) -> bool:
     return isinstance(X, (str, Path)) and Path(X).suffix.lower() == ".bed"
 
 
-def blocks_of(X: Any, y: Any, *, private: bool = True) -> RowBlocks | None:
+def blocks_of(X: object, y: Any, *, private: bool = True) -> RowBlocks | None:
     """Blocks of rows, or None if X is none of what is read in blocks.
 
     Parameters
@@ -91,12 +92,12 @@ class SparseTable:
         Labels.
     """
 
-    X: Any = field(repr=False)
+    X: SparseMatrix = field(repr=False)
     names: tuple[str, ...] | None = field(default=None, repr=False)
     y: Any = field(default=None, repr=False)
 
 
-def is_sparse_file(X: Any) -> bool:
+def is_sparse_file(X: object) -> TypeGuard[str | Path]:
     """Whether X is the path of a file that `read_sparse` reads.
 
     >>> is_sparse_file("cells.h5ad"), is_sparse_file("claims.parquet"), is_sparse_file([[1.0]])
@@ -105,7 +106,7 @@ def is_sparse_file(X: Any) -> bool:
     return isinstance(X, (str, Path)) and str(X).lower().endswith((*_CELLS, *_MARKET))
 
 
-def is_cells(X: Any) -> bool:
+def is_cells(X: object) -> bool:
     """Whether X is an `anndata.AnnData`, which need not be installed."""
     kind = type(X)
     return kind.__name__ == "AnnData" and kind.__module__.partition(".")[0] == "anndata"
@@ -159,7 +160,7 @@ def read_sparse(
     return SparseTable(*read_cells(path, target, layer))
 
 
-def sparse_of(X: Any, y: Any) -> SparseTable | None:
+def sparse_of(X: Any, y: object) -> SparseTable | None:
     r"""What a user passed as covariates and labels, if it is a file or an AnnData; else None.
 
     Examples

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from privasso._text import escaped
+from privasso._types import SparseMatrix
 from privasso.blocks._files import Stamp, schema_of
 from privasso.blocks._readers import rows_of
 
@@ -23,7 +23,7 @@ def read_triplets(
     paths: str | Path | Sequence[str | Path],
     shape: tuple[int, int],
     names: tuple[str, str, str] = NAMES,
-) -> Any:
+) -> SparseMatrix:
     """Read a sparse matrix from Parquet files of triplets, straight into its arrays.
 
     The files are read twice, some lines at a time: once for the number of entries in each row, and

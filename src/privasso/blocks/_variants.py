@@ -64,7 +64,7 @@ class Variants:
         """Rows and columns."""
         return self.n_rows, len(self.lines)
 
-    def taken(self, columns: Any) -> Variants:
+    def taken(self, columns: np.ndarray | slice) -> Variants:
         """Some of the columns."""
         return replace(self, lines=self.lines[columns], fill=self.fill[columns])
 
@@ -102,19 +102,12 @@ class Variants:
                 yield span, self[:, span]
 
 
-@dataclass(frozen=True, eq=False)
 class BedPart(Part):
     """Some rows of a matrix of genotypes, and their labels."""
 
-    F: Variants = field(repr=False)
-    y: np.ndarray = field(repr=False)
-    start: int
-    stop: int
-
-    @property
-    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of rows."""
-        return self.stop - self.start
+    def __init__(self, F: Variants, y: np.ndarray, start: int, stop: int) -> None:
+        self.F, self.y, self.start, self.stop = F, y, start, stop
+        self.rows = stop - start
 
     def chunks(self) -> Iterator[Chunk]:
         """Decode some rows at a time."""
@@ -125,7 +118,7 @@ class BedPart(Part):
 
     def select(self, columns: np.ndarray) -> BedPart:
         """Only these columns are decoded."""
-        return replace(self, F=self.F.taken(columns))
+        return BedPart(self.F.taken(columns), self.y, self.start, self.stop)
 
 
 def variants_of(F: Variants, y: np.ndarray, names: tuple[str, ...] | None = None) -> RowBlocks:

@@ -4,7 +4,6 @@ import _thread
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
 
 __all__ = ["main"]
 
@@ -18,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     usual = sys.unraisablehook
 
-    def again(ignored: Any) -> None:
+    def again(ignored: "sys.UnraisableHookArgs") -> None:
         """Repeat a Ctrl-C that came where Python prints and forgets it, as while it imports."""
         if ignored.exc_type is KeyboardInterrupt:
             _thread.start_new_thread(_interrupt, ())

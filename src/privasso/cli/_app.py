@@ -61,7 +61,7 @@ class _PlainHelp:
 
 
 class _Command(_PlainHelp, TyperCommand):
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_values(args))
 
 
@@ -296,7 +296,7 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
     parameters = [each.replace(annotation=_as_flag(each.annotation)) for each in parameters]
 
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         quiet = bool(given.pop("quiet", False))
         for name, group in groups.items():
             fields = [each.name for each in dataclasses.fields(group)]
@@ -316,7 +316,7 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _as_flag(hint: Any) -> Any:
+def _as_flag(hint: object) -> object:
     """The annotation of a flag without the words in the help that it takes a value."""
     kind, *more = get_args(hint) or (hint,)
     if kind is not bool or not more:
@@ -337,5 +337,5 @@ def _notes(error: BaseException) -> str:
     return escaped(" ".join(" ".join(getattr(error, "__notes__", ())).split()))
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"privasso: warning: {escaped(message)}", file=sys.stderr)

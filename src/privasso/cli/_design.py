@@ -80,7 +80,7 @@ class DesignSettings:
             )
         return None, RecordBudget(self.epsilon, self.delta)
 
-    def target(self, budget: LabelDP | RecordBudget | None) -> Target[Any]:
+    def target(self, budget: LabelDP | RecordBudget | None) -> Target:
         """What is given, as a target."""
         from privasso import design
         from privasso._validation import positive_float

@@ -29,7 +29,7 @@ _HEADS |= {"E": "error E", "E_se": "±", "rho_hat": "ρ̂", "onavekl": "OnAveKL"
 _NAMES = {"isotropic": "isotropic noise", "gamma=1": "noise ∝ v", "gram": "Gram-based, ∝ v²"}
 
 
-def record(best: Any) -> dict[str, Any]:
+def record(best: Any) -> dict[str, object]:
     """The design as plain values; null where a number is not finite."""
     formal, correlated = isinstance(best, ObjectiveDesign), best.point.model.covariance is not None
     return {name: _value(best, name, correlated) for name in _FIELDS[formal, correlated].split()}
@@ -47,7 +47,7 @@ def text(best: Any, budget: LabelDP | None) -> str:
     return "\n".join(said)
 
 
-def _value(best: Any, name: str, correlated: bool) -> Any:
+def _value(best: Any, name: str, correlated: bool) -> object:
     """One field of the JSON object."""
     point = best.point
     if name == "comparison":

@@ -42,7 +42,7 @@ def solve_again_command(settings: FitSettings) -> str | None:
     return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 
-def _data(settings: Any) -> tuple[str, ...]:
+def _data(settings: FitSettings) -> tuple[str, ...]:
     return () if settings.data is None else (str(settings.data),)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from privasso._types import Matrix
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import label_budget, named, option_name
 from privasso.encoding import Dictionary
@@ -115,7 +116,7 @@ def _given(settings: FitSettings, *names: str) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
+def _public_rows(settings: FitSettings, dictionary: Dictionary) -> Matrix:
     """The rows of the file of --shape, encoded as those of the fit."""
     assert settings.shape is not None
     table = open_table(settings.shape)

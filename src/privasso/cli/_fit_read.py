@@ -23,7 +23,7 @@ from privasso.encoding import (
     learn_encoding,
 )
 from privasso.fit import Name, Outcome, Plan
-from privasso.tables import BedTable, Table, open_table
+from privasso.tables import NUMBERS, BedTable, Table, open_table
 
 #: Labels of controls and cases, as PLINK codes them.
 CASE_CONTROL = 1, 2
@@ -176,10 +176,12 @@ def classes_of(settings: FitSettings) -> tuple[Name, Name] | None:
 
 
 def classes_words(settings: FitSettings) -> str:
-    """What labels are read as, by the options alone; nothing where they are plain numbers."""
+    """What labels are read as, by the options alone."""
     found = classes_of(settings)
     if found is None:
-        return ""
+        if settings.on_average or settings.source.suffix.lower() in NUMBERS:
+            return ""
+        return "Labels are read as numbers; any other is missing. Name two words with --classes.\n"
     other = "" if settings.classes else " Name other classes with --classes."
     return (
         f"Labels are read as {found[0]!r} and {found[1]!r}, the positive class; any other is a "

@@ -79,7 +79,8 @@ def _kept_size(plan: Plan, table: FitTable) -> int | None:
     made = table.published(plan.rehearsed(table.names, table.target))
     columns = plan.shape[1] + 2
     numbers = columns if made.public_rows is not None else columns * (columns + 1) // 2
-    return len(release_text(made.kept).encode()) + _DIGITS * numbers + _OTHERS
+    more = _DIGITS * numbers + _OTHERS
+    return len(release_text(made.kept, more).encode()) + more
 
 
 def write_files(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privasso.cli._options import AsJson, argument, named, option, tell
 
@@ -87,7 +87,7 @@ def opened(path: Path) -> Ledger:
         return Ledger.open(path)
 
 
-def remainder(found: Ledger, guarantee: Guarantee) -> dict[str, Any]:
+def remainder(found: Ledger, guarantee: Guarantee) -> dict[str, object]:
     """Return what was spent and what would be left after one more fit; refuse one too many."""
     book, after = found.book, found.after(guarantee)
     return {
@@ -98,7 +98,7 @@ def remainder(found: Ledger, guarantee: Guarantee) -> dict[str, Any]:
     }
 
 
-def _record(found: Ledger) -> dict[str, Any]:
+def _record(found: Ledger) -> dict[str, object]:
     book = found.book
     return {
         "data": book.data,

@@ -98,7 +98,7 @@ def parameters_of(group: Any) -> list[inspect.Parameter]:
     return [_parameter(name, hints[name], one) for name, one in given.items()]
 
 
-def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+def _parameter(name: str, hint: object, default: object) -> inspect.Parameter:
     if isinstance(default, dataclasses.Field):
         more, default = dict(default.metadata), default.default
         if more.pop("positional", False):
@@ -141,7 +141,7 @@ def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None
         raise ValueError(f"{escaped(what)}: {error}") from None
 
 
-def tell(what: str | dict[str, Any]) -> None:
+def tell(what: str | dict[str, object]) -> None:
     """Print a text, or an object as JSON in one line."""
     print(json_text(what) if isinstance(what, dict) else what)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso.design import Budget, InfeasibleError, MaxLeakage, optimal_design
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, logarithmic, panels, plain_ticks, save
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, Axes, logarithmic, panels, plain_ticks, save
 from privasso.theory import FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def draw_theory(
     save(sheet, path)
 
 
-def _trajectory(axes: Any, fp: FixedPoint) -> None:
+def _trajectory(axes: Axes, fp: FixedPoint) -> None:
     rows = fp.trajectory
     settled = np.flatnonzero(np.abs(rows[:, 0] / rows[-1, 0] - 1.0) > 1e-3)
     end = min(len(rows), (settled[-1] if settled.size else 0) + 4, 60)
@@ -79,7 +79,7 @@ def _trajectory(axes: Any, fp: FixedPoint) -> None:
     axes.set_title(f"Predicted trajectory ({fp.status.value})", fontsize=10, loc="left")
 
 
-def _tradeoff(axes: Any, fp: FixedPoint, edge: float, n_features: int | None) -> None:
+def _tradeoff(axes: Axes, fp: FixedPoint, edge: float, n_features: int | None) -> None:
     level = fp.noise.sigma or fp.lam
     high = 0.999 * edge if 0.0 < edge < math.inf else 10.0 * level
     sigmas = np.geomspace(min(high / 20.0, level / 2.0), high, 300)
@@ -120,14 +120,14 @@ def _tradeoff(axes: Any, fp: FixedPoint, edge: float, n_features: int | None) ->
     logarithmic(axes)
 
 
-def _label(axes: Any, x: Any, y: Any, text: str, colour: str, side: str) -> None:
+def _label(axes: Axes, x: Any, y: Any, text: str, colour: str, side: str) -> None:
     axes.annotate(
         text, (x, y), xytext=(8 if side == "left" else -8, 0), textcoords="offset points",
         color=colour, fontsize=9, ha=side, va="center",
     )  # fmt: skip
 
 
-def _columns(axes: Any, fp: FixedPoint) -> None:
+def _columns(axes: Axes, fp: FixedPoint) -> None:
     """Sparsity of the columns, averaged over groups of similar scale."""
     v, found = fp.model.covariance.diagonal, fp.columns
     groups = np.array_split(np.argsort(v), min(25, v.size))
@@ -145,7 +145,7 @@ def _columns(axes: Any, fp: FixedPoint) -> None:
     axes.legend(frameon=False, fontsize=9)
 
 
-def _simulated_tradeoff(axes: Any, fp: FixedPoint, edge: float) -> None:
+def _simulated_tradeoff(axes: Axes, fp: FixedPoint, edge: float) -> None:
     level = getattr(fp.noise, "sigma", 0.0) or fp.lam
     high = 0.9 * edge if math.isfinite(edge) else 4.0 * level
     sigmas = np.geomspace(min(0.25 * level, 0.1 * high), max(high, level), 9)
@@ -187,7 +187,7 @@ def draw_design(
 
 
 def _least_errors(
-    axes: Any, best: OptimalDesign, budget: LabelDP | None, scale_error: float
+    axes: Axes, best: OptimalDesign, budget: LabelDP | None, scale_error: float
 ) -> None:
     """Least error against OnAveKL, or ε under a label budget, λ and σ tuned at each point."""
     asks: list[Any]
@@ -239,7 +239,7 @@ def _least_errors(
     axes.legend(frameon=False, fontsize=9, loc="upper right", bbox_to_anchor=(1.0, 0.9))
 
 
-def _shapes(axes: Any, best: OptimalDesign) -> None:
+def _shapes(axes: Axes, best: OptimalDesign) -> None:
     """σ_η²(v) of the design, with the two common shapes tuned for the same target."""
     from privasso.noise import Gram, Isotropic
 

@@ -144,7 +144,7 @@ def _attack(fp: FixedPoint) -> dict[str, float]:
     return {"attack_auc": attack.auc, "attack_advantage": attack.advantage}
 
 
-def _record(found: _Prediction) -> dict[str, Any]:
+def _record(found: _Prediction) -> dict[str, object]:
     fp, model = found.point, found.point.model
     missing = dict.fromkeys(
         ("onavekl", "onavekl_paper", "attack_auc", "attack_advantage"), math.nan

@@ -25,7 +25,7 @@ Mechanism: TypeAlias = Literal["release", "objective"]
 
 
 @dataclass(frozen=True)
-class Budget(Target[Any]):
+class Budget(Target):
     """Least error under (ε, δ)-differential privacy of labels or of whole records.
 
     Parameters

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from privasso._documents import DocumentError, Fields, json_text, read_json
 from privasso._files import write_whole
@@ -313,7 +313,7 @@ def save_design(design: OptimalDesign, path: str | os.PathLike[str]) -> None:
     write_whole(path, json_text(to_document(design)))
 
 
-def to_document(design: OptimalDesign) -> dict[str, Any]:
+def to_document(design: OptimalDesign) -> dict[str, object]:
     """Plain values for JSON; what is not finite is null."""
     from privasso import __version__
 
@@ -347,7 +347,7 @@ def load_design(path: str | os.PathLike[str]) -> SavedDesign:
     return from_document(read_json(path, most_bytes=_MAX_BYTES))
 
 
-def from_document(document: Any) -> SavedDesign:
+def from_document(document: object) -> SavedDesign:
     """Check every field and build the design."""
     fields = Fields.of_file(document, "a noise design", FORMAT, VERSION)
     fields.text("software")

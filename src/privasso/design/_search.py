@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,8 +127,8 @@ class _Run:
         values = self.program.objectives(point)
         return np.array([*rows, *(np.append(-v.gradient[self.free], 1.0) for v in values)])
 
-    def constraints(self, size: int) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+    def constraints(self, size: int) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = []
         if self.program.constraint is not None or self.several:
             found.append({"type": "ineq", "fun": self.margins, "jac": self.slopes})
         if self.program.must_vanish and self.program.free.size > 3:

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
-
-import numpy as np
-import scipy.sparse as sp
+from typing import Literal
 
 from privasso._documents import DocumentError, Fields
+from privasso._types import Matrix
 from privasso.encoding._columns import Columns, LevelCode, NumberCode
 from privasso.encoding._matrix import Part, assembled, parts_of
 from privasso.encoding._troubles import Trouble, Words, option_words, refusal
@@ -84,7 +82,7 @@ class Encoding:
         unknown: Literal["error", "ignore"] = "error",
         words: Words = option_words,
         settles: str | None = None,
-    ) -> np.ndarray | sp.csr_array:
+    ) -> Matrix:
         """Return the matrix of a table: dense, or sparse in CSR form where that is smaller.
 
         - `table`: columns with the names of `inputs`, in any order.
@@ -128,7 +126,7 @@ class Encoding:
                 said.append(f"missing values of {_few(names)} {how}")
         return "; ".join(said) or None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
         columns = [asdict(code) for code in self.codes]
         for one in columns:

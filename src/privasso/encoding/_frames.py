@@ -57,7 +57,7 @@ def declared_columns(frame: Any, dictionary: Dictionary) -> Columns:
     return _columns(found, len(frame))
 
 
-def frame_labels(frame: Any) -> dict[str, Any]:
+def frame_labels(frame: Any) -> dict[str, object]:
     """Names of the columns of a data frame as texts, with what the frame itself calls them."""
     if not hasattr(frame, "columns"):
         raise ValueError(
@@ -70,7 +70,7 @@ def frame_labels(frame: Any) -> dict[str, Any]:
     return labels
 
 
-def _check_there(name: str, labels: dict[str, Any]) -> None:
+def _check_there(name: str, labels: dict[str, object]) -> None:
     if name not in labels:
         raise ValueError(f"the data frame has no column {name!r}")
 

@@ -50,8 +50,8 @@ def learn_encoding(
     for column in table.columns:
         if column.name not in keep and looks_like_identifier(column):
             troubles.append(Trouble(column.name, "identifier"))
-        learn = _numbers if isinstance(column, Numbers) else _levels
-        found = learn(column, missing)  # pyright: ignore[reportArgumentType]
+        numbers = isinstance(column, Numbers)
+        found = _numbers(column, missing) if numbers else _levels(column, missing)
         (troubles if isinstance(found, Trouble) else codes).append(found)  # pyright: ignore
     if troubles:
         raise refusal(troubles, words)

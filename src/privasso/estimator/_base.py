@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from privasso._covariates import covariates
+from privasso._types import Matrix, Seed, Weights
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
 from privasso.estimator._table_encoder import learnt_from
@@ -53,7 +55,7 @@ class PrivateEstimator(BaseEstimator):
     noise_: Noise
     intervals_: Intervals
     privacy: Privacy | None
-    random_state: Any
+    random_state: Seed
 
     def released_model(self) -> ReleasedModel:
         """Return what may be published of this fit; `save` writes it."""
@@ -110,7 +112,7 @@ class PrivateEstimator(BaseEstimator):
         """Whether covariates are private."""
         return isinstance(self.privacy, Privacy) and self.privacy.protects_records
 
-    def _covariates(self, X: Any, *, first: bool = False) -> Any:
+    def _covariates(self, X: Any, *, first: bool = False) -> Matrix:
         """Covariates as a matrix, whose columns are noted in a fit and compared with it later.
 
         Cells of private records are not looked at: the mechanism knows what each counts as.
@@ -118,7 +120,7 @@ class PrivateEstimator(BaseEstimator):
         from sklearn.utils.validation import validate_data
 
         finite = not (first and self._private)
-        table = cast(Any, X) if isinstance(X, SparseTable) else sparse_of(X, None)
+        table = X if isinstance(X, SparseTable) else sparse_of(X, None)
         blocks = isinstance(X, RowBlocks) and not first
         if table is None and not blocks:
             found = covariates(X, finite=finite)
@@ -156,7 +158,7 @@ class PrivateEstimator(BaseEstimator):
         warn_user(_COLUMN, DataConversionWarning)
         return attempt(lambda: y.iloc[:, 0] if hasattr(y, "iloc") else np.asarray(y)[:, 0])
 
-    def _weights(self, sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    def _weights(self, sample_weight: Weights, n_rows: int) -> np.ndarray | None:
         if sample_weight is None:
             return None
         return real_array("sample_weight", sample_weight, shape=(n_rows,))
@@ -165,7 +167,7 @@ class PrivateEstimator(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
 
-    def _stated(self, plan: Plan, X: Any) -> Plan:
+    def _stated(self, plan: Plan, X: Matrix) -> Plan:
         """The plan, whose statement tells if columns of private records were prepared by them."""
         learnt = learnt_from(X) if self._private else []
         if not learnt:
@@ -175,12 +177,12 @@ class PrivateEstimator(BaseEstimator):
 
     def _released(
         self,
-        X: Any,
-        y: Any,
+        X: Matrix,
+        y: ArrayLike | None,
         options: FitOptions,
-        given: Any,
+        given: object,
         *,
-        sample_weight: Any = None,
+        sample_weight: Weights = None,
         target: str | None = None,
     ) -> Outcome:
         """Plan the fit, read the labels once, and keep what was released.
@@ -237,7 +239,7 @@ class PrivateEstimator(BaseEstimator):
         return self
 
 
-def generator_of(random_state: Any) -> np.random.Generator | None:
+def generator_of(random_state: Seed) -> np.random.Generator | None:
     """Return a generator from what scikit-learn calls a random state; None stays None."""
     if random_state is None:
         return None

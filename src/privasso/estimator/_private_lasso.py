@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
+from privasso._types import Matrix, Seed, Weights
 from privasso._validation import real_labels
 from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
 from privasso.estimator._base import PrivateEstimator
@@ -190,7 +192,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         tol: float = 1e-8,
         denoise: bool = True,
         time_limit: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         ledger: Ledger | None = None,
         screen: int | str | None = None,
         loss: Loss | None = None,
@@ -214,7 +216,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.intervals = intervals
         self.aim = aim
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
+    def fit(
+        self, X: Matrix, y: ArrayLike | None = None, sample_weight: Weights = None
+    ) -> PrivateLasso:
         """Let the mechanism read the rows, and compute everything else from what it released.
 
         Parameters
@@ -272,7 +276,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             self._released(X, y, options, given, sample_weight=sample_weight, target=target)
         )
 
-    def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
+    def refit(
+        self, X: Matrix, lam: float | str = "auto", sample_weight: Weights = None
+    ) -> PrivateLasso:
         """Solve again at another λ from the kept release, at no privacy cost.
 
         Parameters
@@ -286,7 +292,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         """
         return self._take(self._opened(X, "refit", sample_weight), lam)
 
-    def path(self, X: Any, lams: Any, sample_weight: Any = None) -> CoefficientPath:
+    def path(self, X: Matrix, lams: ArrayLike, sample_weight: Weights = None) -> CoefficientPath:
         """Coefficients at each of several λ from the kept release, at no privacy cost.
 
         Parameters
@@ -300,7 +306,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         """
         return self._opened(X, "path", sample_weight).path(lams)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Return ``X @ coef_ + intercept_``, as a probability with ``loss=Logistic()``."""
         from sklearn.utils.validation import check_is_fitted
 
@@ -308,7 +314,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         X, _ = self._validated(X)
         return self._loss.mean(X @ self.coef_ + self.intercept_)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: Weights = None) -> float:
         """Return R² of the predictions for these labels, or the same for a quantile.
 
         It is computed from the labels without noise. For the labels of the fit, and for any others
@@ -333,12 +339,12 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     def _class_names(self) -> tuple[int, int] | None:
         return (0, 1) if isinstance(self._loss, Logistic) else None
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _opened_blocks(self, X: Any, y: Any) -> tuple[Any, Any, str | None]:
+    def _opened_blocks(self, X: Matrix, y: ArrayLike | None) -> tuple[Any, Any, str | None]:
         """Covariates and labels, as blocks of rows where they are not all in memory."""
         table = sparse_of(X, y)
         if table is not None:
@@ -350,7 +356,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self._note_columns(blocks.shape[1], blocks.names)
         return blocks, None, blocks.target
 
-    def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
+    def _validated(self, X: Matrix, *labels: Any) -> tuple[Any, Any]:
         if is_bed(X):
             X = blocks_of(X, PHENOTYPE, private=self._private)
         X = self._covariates(X, first=bool(labels))
@@ -358,7 +364,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             return X, None
         return X, real_labels(self._column(labels[0]), X.shape[0], finite=not self._formal)
 
-    def _opened(self, X: Any, verb: str, sample_weight: Any) -> Outcome:
+    def _opened(self, X: Matrix, verb: str, sample_weight: Weights) -> Outcome:
         """Return the kept release with its covariates."""
         self._check_kept(verb)
         if hasattr(self, "statistics_"):

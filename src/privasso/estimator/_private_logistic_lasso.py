@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
+from privasso._types import Matrix, Seed, Weights
 from privasso._validation import attempt, check_length
 from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
@@ -129,7 +131,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         fit_intercept: bool = True,
         tol: float = 1e-8,
         time_limit: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         ledger: Ledger | None = None,
         intervals: bool | str = False,
     ) -> None:
@@ -143,7 +145,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         self.ledger = ledger
         self.intervals = intervals
 
-    def fit(self, X: Any, y: Any) -> PrivateLogisticLasso:
+    def fit(self, X: Matrix, y: ArrayLike) -> PrivateLogisticLasso:
         """Read the labels once, with noise; everything else is computed from what was released.
 
         Parameters
@@ -184,7 +186,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         self.classes_ = np.asarray(classes.names)
         return self._take(released)
 
-    def refit(self, X: Any, lam: float | str = "auto") -> PrivateLogisticLasso:
+    def refit(self, X: Matrix, lam: float | str = "auto") -> PrivateLogisticLasso:
         """Solve again at another λ from the kept release, at no privacy cost.
 
         Parameters
@@ -196,7 +198,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         """
         return self._take(self._opened(X, "refit"), lam)
 
-    def path(self, X: Any, lams: Any) -> CoefficientPath:
+    def path(self, X: Matrix, lams: ArrayLike) -> CoefficientPath:
         """Coefficients at each of several λ from the kept release, at no privacy cost.
 
         Parameters
@@ -208,7 +210,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         """
         return self._opened(X, "path").path(lams)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Return the log odds of the positive class."""
         from sklearn.utils.validation import check_is_fitted
 
@@ -216,16 +218,16 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         X = self._covariates(X)
         return X @ self.coef_[0] + self.intercept_[0]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Matrix) -> np.ndarray:
         """Return the probabilities of both classes, of shape (n_samples, 2)."""
         return both_probabilities(self.decision_function(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Return the more probable class."""
         odds = self.decision_function(X)
         return chosen_classes(odds, self._class_names)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: Weights = None) -> float:
         """Return the share of these labels that is predicted.
 
         It is computed from the labels without noise. For the labels of the fit, and for any others
@@ -244,13 +246,13 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         negative, positive = self.classes_.tolist()
         return negative, positive
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.privacy is None or self.privacy.public_covariates
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _labels(self, y: Any, n_rows: int) -> np.ndarray:
+    def _labels(self, y: object, n_rows: int) -> np.ndarray:
         """Return y as a vector of whatever type; no error quotes a label."""
         column = self._column(y)
         labels = attempt(lambda: np.asarray(column))
@@ -259,7 +261,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         check_length(labels, n_rows)
         return labels
 
-    def _opened(self, X: Any, verb: str) -> Outcome:
+    def _opened(self, X: Matrix, verb: str) -> Outcome:
         """Return the kept release with its covariates."""
         self._check_kept(verb)
         return self.release_.open(

@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from privasso._types import Matrix
 from privasso._validation import attempt
 from privasso.encoding import (
     Dictionary,
@@ -28,10 +29,10 @@ from privasso.encoding import (
 )
 
 #: Matrices of encoders that learnt from the data, by their identity, as long as they exist.
-_LEARNT: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_LEARNT: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
 
 
-def is_learnt(X: Any) -> bool:
+def is_learnt(X: object) -> bool:
     """Whether X is what an encoder returned that learnt from the data."""
     return X is not None and _LEARNT.get(id(X)) is X
 
@@ -113,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.unknown = unknown
         self.dictionary = dictionary
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: object, y: object = None) -> TableEncoder:
         """Learn the levels and means of a data frame; labels are not looked at.
 
         With a dictionary only the names of the columns are.
@@ -138,7 +139,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(self.encoding_.inputs, dtype=object)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Return the matrix of a data frame that has the columns of the fit, in any order."""
         encoding = self._learnt()
         if self.dictionary is not None:
@@ -165,7 +166,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("dictionary must be the path of a data dictionary, or a Dictionary")
         return read_dictionary(self.dictionary)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Return the names of the columns of the matrix."""
         return np.array(self._learnt().names, dtype=object)
 
@@ -176,7 +177,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.encoding_
 
 
-def learnt_from(X: Any) -> list[str]:
+def learnt_from(X: object) -> list[str]:
     """Names of what learnt from the data before this fit, where that can be seen.
 
     These are the steps of the scikit-learn pipelines that are being fitted, unless they have
@@ -193,7 +194,7 @@ def learnt_from(X: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _learns(step: Any) -> bool:
+def _learns(step: object) -> bool:
     """Whether a step of a pipeline takes something from the data that it is fitted on."""
     if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
         return False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
+from privasso._types import Seed
 from privasso._validation import generator, probability
 from privasso._version import __version__
 from privasso.accounting import sensitivity_for
@@ -34,14 +35,14 @@ _PUBLIC = (
 
 
 def evaluate(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: object,
+    X: object,
+    y: object = None,
     *,
     privacy: Privacy,
     metrics: Sequence[str] | str | None = None,
     ledger: Ledger | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     level: float = 0.95,
     coverage: float = 0.9,
 ) -> Evaluation:
@@ -104,13 +105,13 @@ def evaluate(
 
 
 def evaluated(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: object,
+    X: object,
+    y: object,
     privacy: Privacy,
     metrics: Sequence[str] | str | None,
     ledger: Ledger | None,
-    random_state: Any,
+    random_state: Seed,
     *,
     level: float,
     coverage: float,
@@ -169,7 +170,7 @@ def _names(metrics: Sequence[str] | str | None, model: ReleasedModel) -> tuple[s
     return tuple(dict.fromkeys(one for part in parts for one in part))
 
 
-def _generator(random_state: Any) -> np.random.Generator | None:
+def _generator(random_state: Seed) -> np.random.Generator | None:
     """As estimators have it: None is the operating system's entropy."""
     if isinstance(random_state, np.random.RandomState):
         return generator(int(random_state.randint(0, 2**31 - 1)))

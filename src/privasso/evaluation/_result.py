@@ -89,7 +89,7 @@ class Evaluation:
             lines.append(f"{name:<24}{value:>12.4g}{low:>12.4g}{high:>12.4g}")
         return "\n".join([*lines, "", *self.sentences, "", str(self.guarantee)])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         metrics = {
             name: {"value": value, "low": self.intervals[name][0], "high": self.intervals[name][1]}

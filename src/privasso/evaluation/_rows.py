@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from privasso._covariates import covariates
+from privasso._types import Matrix
 from privasso._validation import attempt, real_array, real_float, real_labels
 from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.fit import Classes, ReleasedModel
@@ -46,7 +47,7 @@ def released(model: Any) -> ReleasedModel:
 
 
 def matched(
-    model: ReleasedModel, X: Any, y: Any, privacy: Privacy
+    model: ReleasedModel, X: Any, y: object, privacy: Privacy
 ) -> tuple[ReleasedModel, RowBlocks]:
     """The model of the columns that it needs, and rows whose columns begin with these.
 
@@ -77,7 +78,7 @@ def matched(
     return model, _by_name(model, rows if names is None else replace(rows, names=tuple(names)))
 
 
-def _numbers(model: ReleasedModel, frame: Any) -> Any:
+def _numbers(model: ReleasedModel, frame: Any) -> Matrix:
     """Columns of private records, which must be numbers already: no cell is a reason to refuse."""
     assert model.feature_names is not None
     known = {str(name): name for name in frame.columns}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from privasso._types import Matrix
 from privasso._validation import X_FINITE
 from privasso.programs import Point, bounded_labels
 from privasso.queries import ROUNDING, Neighbours, Summand
@@ -46,7 +46,7 @@ class Scored:
     point: Point
     public: bool
 
-    def odds(self, X: Any) -> np.ndarray:
+    def odds(self, X: Matrix) -> np.ndarray:
         """Linear predictions, never NaN."""
         found = self.point.odds(X)
         if self.public and not np.isfinite(found).all():
@@ -59,7 +59,7 @@ class Scored:
         bounded = bounded_labels(np.asarray(y, np.float64), (low, high), empty=self.point.empty)
         return np.clip((bounded - (0.5 * low + 0.5 * high)) / (high - low), -0.5, 0.5)
 
-    def pairs(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, X: Matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels and predictions between −½ and ½ of the records that are not empty."""
         low, high = self.point.y_bounds
         p = (np.clip(self.odds(X), low, high) - (0.5 * low + 0.5 * high)) / (high - low)
@@ -125,7 +125,7 @@ class Moments(Evaluated):
 
     sentence = "noisy sums of labels, predictions, their products and their distances"
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Rounded towards zero."""
         found = features(*self.scored.pairs(X, y), self.bound)[self.at]
         return np.trunc(np.ldexp(found, _BITS)).astype(np.int64).sum(axis=1)
@@ -156,7 +156,7 @@ class Squares(Evaluated):
 
     sentence = "noisy sums of squares, for intervals"
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Added up in the order of the features, whatever the storage."""
         parts, found = features(*self.scored.pairs(X, y), self.bound), []
         for line in self.weights:
@@ -189,7 +189,7 @@ class DistanceCounts(Evaluated):
     #: Part of the squared sensitivity for the number of records.
     _ALL = 0.1
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Counts; those up to the first edge are not asked for."""
         y, p = self.scored.pairs(X, y)
         places = np.searchsorted(self.edges, np.abs(y - p), side="left")
@@ -220,7 +220,7 @@ class ScoreCounts(Evaluated):
         level = np.append(0, np.repeat(np.arange(DEPTH), 1 << np.arange(DEPTH)))
         return _FINER**level / (1.0 + np.sum(_FINER ** np.arange(DEPTH)))
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Of the records that are not empty."""
         labels, odds = 2.0 * self.scored.labels(y), self.scored.odds(X)
         there = ~np.isnan(labels)

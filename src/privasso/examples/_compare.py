@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,7 @@ import polars as pl
 from privasso._validation import generator
 from privasso.estimator import PrivateLasso
 from privasso.examples._data import Split
-from privasso.figures import BLUE, GREY, ORANGE, SKY, panels
+from privasso.figures import BLUE, GREY, ORANGE, SKY, Figure, panels
 from privasso.fit import PrivacyWarning
 from privasso.privacy import LabelDP, RecordDP
 
@@ -101,7 +100,7 @@ LOOKS = {RECORDS: (BLUE, "o"), LABELS: (SKY, "D"), LABEL_NOISE: (ORANGE, "x")}
 _LOWEST = -0.25
 
 
-def comparison_figure(table: pl.DataFrame, title: str) -> Any:
+def comparison_figure(table: pl.DataFrame, title: str) -> Figure:
     """Draw medians over the splits with quartiles; `table` comes from `summarise`."""
     fig, (axes,) = panels(6.4, 3.8)
     for number, (method, (colour, marker)) in enumerate(LOOKS.items()):

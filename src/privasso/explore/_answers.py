@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from privasso.theory import (
     tradeoff,
 )
 
+#: What a page is sent, as JSON.
+Answer: TypeAlias = dict[str, Any]
 #: Points of a curve, and how far below the edge of stability it starts.
 _CURVE_POINTS, _CURVE_REACH = 16, 300.0
 #: With more columns than this a point takes longer, and there are fewer of them.
@@ -45,7 +47,7 @@ MEANING = {
 }
 
 
-def point(settings: Settings) -> dict[str, Any]:
+def point(settings: Settings) -> Answer:
     """Error, sparsity, stability and privacy at the settings."""
     fp = settings.prediction
     model = settings.model
@@ -69,7 +71,7 @@ def point(settings: Settings) -> dict[str, Any]:
     }
 
 
-def default_fits(settings: Settings) -> dict[str, Any]:
+def default_fits(settings: Settings) -> Answer:
     """R² that fits with default settings are predicted to reach, whatever λ and noise are set.
 
     They are for independent columns of one scale. Without a number of columns there are many.
@@ -98,7 +100,7 @@ def default_fits(settings: Settings) -> dict[str, Any]:
     }
 
 
-def curves(settings: Settings) -> dict[str, Any]:
+def curves(settings: Settings) -> Answer:
     """Error against leakage along the noise level, for several shapes of the noise at one λ."""
     shapes = dict(COMPARED)
     if settings.gamma not in shapes:
@@ -126,7 +128,7 @@ def curves(settings: Settings) -> dict[str, Any]:
     return {"curves": found, **column_noise(settings)}
 
 
-def column_noise(settings: Settings) -> dict[str, Any]:
+def column_noise(settings: Settings) -> Answer:
     """Deviation of the noise at the usual scales of columns, for noise of level 1."""
     law = settings.model.scales
     scales = np.unique(law.quantile(np.linspace(0.01, 0.99, 25)))
@@ -142,7 +144,7 @@ def column_noise(settings: Settings) -> dict[str, Any]:
     }
 
 
-def phase_map(settings: Settings, size: int) -> dict[str, Any]:
+def phase_map(settings: Settings, size: int) -> Answer:
     """Error, leakage and advantage over λ and σ_η, with where no estimator exists."""
     unit = _scale(settings)
     lams = unit * np.geomspace(*_MAP_LAM, size)
@@ -159,7 +161,7 @@ def phase_map(settings: Settings, size: int) -> dict[str, Any]:
     }
 
 
-def attack(settings: Settings) -> dict[str, Any]:
+def attack(settings: Settings) -> Answer:
     """ROC curves of the best membership attack, for records at large and for an exposed one."""
     fp = settings.prediction
     if fp.status is not FixedPointStatus.STABLE:
@@ -177,7 +179,7 @@ def attack(settings: Settings) -> dict[str, Any]:
     }
 
 
-def correlated(settings: Settings) -> dict[str, Any]:
+def correlated(settings: Settings) -> Answer:
     """The numbers at the settings for correlated columns, and for as many independent ones."""
     if settings.correlation == "none":
         return {"columns": None}
@@ -211,7 +213,7 @@ def correlated(settings: Settings) -> dict[str, Any]:
     }
 
 
-ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
+ANSWERS: dict[str, Callable[[Settings], Answer]] = {
     "point": point,
     "curves": curves,
     "map": lambda settings: phase_map(settings, _count(settings, _COARSE)),
@@ -228,7 +230,7 @@ ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
 }
 
 
-def answer(what: str, settings: Settings) -> dict[str, Any]:
+def answer(what: str, settings: Settings) -> Answer:
     """One of `ANSWERS`, with the warnings that were given on the way as notes."""
     if what not in ANSWERS:
         raise ValueError(f"there is no answer to {what!r}")

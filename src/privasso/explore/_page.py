@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from privasso.explore._controls import (
     COMPARED,
@@ -63,7 +62,7 @@ def page(settings: Settings) -> tuple[str, str]:
 
 
 def document(
-    spec: dict[str, Any],
+    spec: dict[str, object],
     scripts: Iterable[str],
     places: dict[str, str],
     *,

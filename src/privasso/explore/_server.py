@@ -14,7 +14,6 @@ import re
 import secrets
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 from privasso._documents import Fields
 from privasso.explore._answers import answer
@@ -42,7 +41,7 @@ class Explorer(ThreadingHTTPServer):
         self.document, self.policy = page(settings)
         self.covariance = settings.covariance
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request, client_address) -> None:
         """Say nothing of a browser that went away; anything else is an error as usual."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
@@ -94,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
             200, _reply(what, asked, self.server.covariance).encode(), "application/json"
         )
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass  # the address holds the secret
 
     def _allowed(self) -> bool:

@@ -84,10 +84,10 @@ class Settings:
         found.end()
         return cls(**known, covariance=covariance)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, all but the covariance of a table."""
         names = (x.name for x in fields(self) if x.name != "covariance")
-        return {name: getattr(self, name) for name in names} | {"scales": [*self.scales]}
+        return {**{name: getattr(self, name) for name in names}, "scales": [*self.scales]}
 
     @cached_property
     def model(self) -> Model:

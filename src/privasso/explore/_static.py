@@ -6,7 +6,6 @@ import base64
 import json
 import warnings
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -98,7 +97,7 @@ def static_page(
     return text
 
 
-def _predictions(axes: dict[str, list[Any]]) -> tuple[dict[str, str], list[str]]:
+def _predictions(axes: dict[str, list[float]]) -> tuple[dict[str, str], list[str]]:
     """Arrays of all predictions in base 64, and remarks on them."""
     values: dict[str, list[np.ndarray]] = {name: [] for name in (*_FIELDS, "status")}
     codes = {status: code for code, status in enumerate(MEANING)}
@@ -120,7 +119,7 @@ def _predictions(axes: dict[str, list[Any]]) -> tuple[dict[str, str], list[str]]
     return coded, sorted(notes)
 
 
-def _fits(alpha: tuple[float, ...], rho: tuple[float, ...]) -> dict[str, dict[str, Any]]:
+def _fits(alpha: tuple[float, ...], rho: tuple[float, ...]) -> dict[str, dict[str, object]]:
     """Default fits for each kind of data, at the δ and the bounds that sliders begin with."""
     return {
         f"{law} {a:g} {r:g}": default_fits(Settings(law=law, alpha=a, rho=r))
@@ -128,7 +127,7 @@ def _fits(alpha: tuple[float, ...], rho: tuple[float, ...]) -> dict[str, dict[st
     }
 
 
-def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, Any]]]:
+def _controls(axes: dict[str, list[float]]) -> dict[str, tuple[Control, dict[str, object]]]:
     """The controls of the page, each with its values and where it starts."""
     known = {c.name: c for c in (*DATA, *ESTIMATE, *NOISE["level"], *NOISE["labels"])}
     axes = axes | {"gamma": axes["gammas"]} | _FREE
@@ -140,7 +139,7 @@ def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, 
     return found
 
 
-def _about(settings: Settings, alpha: tuple[float, ...]) -> dict[str, Any]:
+def _about(settings: Settings, alpha: tuple[float, ...]) -> dict[str, object]:
     """Facts about a law: mean of v, noise by scale, λ/σ at the edge, sensitivity of labels."""
     ratio, sensitivity = {}, {}
     for a, gamma in product(alpha, COMPARED):

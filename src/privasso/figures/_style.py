@@ -5,9 +5,17 @@ from __future__ import annotations
 import io
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from privasso._files import write_whole
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
+
+#: Those of matplotlib, which is not imported before something is drawn.
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Figure: TypeAlias = "matplotlib.figure.Figure"
 
 # Okabe and Ito's colours. Everywhere isotropic noise is orange, Gram-based noise blue, and noise
 # in proportion to v, or the best power, green.
@@ -23,14 +31,16 @@ _UNDATED = {
 }
 
 
-def figure(width: float, height: float) -> Any:
+def figure(width: float, height: float) -> Figure:
     """Return an empty figure of that size in inches, laid out without overlaps."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def panels(width: float, height: float, columns: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+def panels(
+    width: float, height: float, columns: int = 1, **options: Any
+) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels side by side, which are open above and to the right."""
     sheet = figure(width, height)
     axes = sheet.subplots(1, columns, squeeze=False, **options)[0].tolist()
@@ -39,7 +49,7 @@ def panels(width: float, height: float, columns: int = 1, **options: Any) -> tup
     return sheet, axes
 
 
-def logarithmic(axes: Any) -> None:
+def logarithmic(axes: Axes) -> None:
     """Make both axes logarithmic, with plain ticks; what they show is drawn before."""
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -65,17 +75,17 @@ def plain_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Write a figure whole or not at all, as png, pdf or svg by the ending of the name."""
     write_whole(path, render(figure, path.suffix.removeprefix(".").lower()))
 
 
-def png(figure: Any) -> bytes:
+def png(figure: Figure) -> bytes:
     """Return the figure as a PNG image."""
     return render(figure, "png")
 
 
-def render(figure: Any, kind: str) -> bytes:
+def render(figure: Figure, kind: str) -> bytes:
     """Return the figure as png, pdf or svg."""
     # Text stays text in a PDF, and element names in an SVG do not change from run to run.
     from matplotlib import rc_context

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from privasso._version import __version__
 from privasso.blocks import DataChangedError, WorkersLostError
 from privasso.fit._outcome import AfterReleaseError
-from privasso.fit._start import account
+from privasso.fit._uses import note_use
 from privasso.ledger import Ledger
 from privasso.privacy import Guarantee, Privacy, rounded_up
 from privasso.queries import BitSource
@@ -161,3 +162,27 @@ class _Waiting:
         self._noted = True
         with contextlib.suppress(OSError):
             os.write(2, _WAITS.encode())
+
+
+def account(
+    labels: np.ndarray | bytes, guarantee: Guarantee, ledger: Ledger | None, what: str
+) -> None:
+    """Charge the ledger, or without one remember that these labels were used.
+
+    Labels that are elsewhere are known by a checksum.
+    """
+    if ledger is None:
+        note_use(labels, guarantee)
+    else:
+        ledger.charge(guarantee, what)
+
+
+def fit_in_words(shape: tuple[int, int], target: str | None, seeded: bool) -> str:
+    """Say what is fitted, for a ledger.
+
+    >>> fit_in_words((10, 2), "price", seeded=True)[:56]
+    "fit of 'price' on 10 rows and 2 columns, fixed seed, pri"
+    """
+    of = "" if target is None else f" of {target!r}"
+    seed = ", fixed seed" if seeded else ""
+    return f"fit{of} on {shape[0]} rows and {shape[1]} columns{seed}, privasso {__version__}"

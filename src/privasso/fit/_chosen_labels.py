@@ -11,6 +11,7 @@ import numpy as np
 
 from privasso._covariates import covariates
 from privasso._tuned import MOST_COMPONENTS, WIDE_PART
+from privasso._types import Matrix
 from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import COMPUTED, plan_fit
 from privasso.fit._options import FitOptions
@@ -53,7 +54,7 @@ class ChosenLabels(Program):
     options: FitOptions
     screened: ScreenedLabels
     seeded: bool
-    X: Any = field(repr=False)
+    X: Matrix = field(repr=False)
     components: PrincipalComponents | None = field(default=None, repr=False)
 
     labels_alone = True
@@ -69,11 +70,11 @@ class ChosenLabels(Program):
         """How columns are chosen."""
         return self.screened.settings
 
-    def on(self, X: Any) -> ChosenLabels:
+    def on(self, X: Matrix) -> ChosenLabels:
         """Without components, which would be others."""
         return replace(self, X=X, components=None)
 
-    def worst(self, X: Any, y: np.ndarray) -> list[Table]:
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """A label that decides between columns that are otherwise tied."""
         return self.screened.worst(len(y))
 
@@ -120,7 +121,7 @@ class ChosenLabels(Program):
         return plan_fit(rows, inner, seeded=self.seeded)
 
 
-def plan_chosen_labels(X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool) -> Plan:
+def plan_chosen_labels(X: Matrix, options: FitOptions, privacy: LabelDP, *, seeded: bool) -> Plan:
     """Determine choice, fit and statement from the table; of all columns if that is better."""
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -39,11 +40,11 @@ class Classes:
     observed: bool = False
 
     @classmethod
-    def given(cls, classes: object) -> Classes:
+    def given(cls, classes: Iterable[object]) -> Classes:
         """Check a pair (negative, positive)."""
         names: list[Any] = []
         with contextlib.suppress(TypeError):
-            names = [_plain(one) for one in classes]  # type: ignore[union-attr]
+            names = [_plain(one) for one in classes]
         right = not isinstance(classes, (str, bytes)) and len(names) == 2
         if not (right and all(_is_name(one) for one in names) and names[0] != names[1]):
             raise ValueError(
@@ -53,7 +54,7 @@ class Classes:
         return cls(*names)
 
     @classmethod
-    def seen(cls, y: Any) -> Classes:
+    def seen(cls, y: object) -> Classes:
         """Take the classes from the labels that are not missing; no error shows a label."""
         found: list[Any] = []
         with contextlib.suppress(TypeError, ValueError):
@@ -76,7 +77,7 @@ class Classes:
         """Both, the negative one first."""
         return self.negative, self.positive
 
-    def coded(self, y: Any) -> np.ndarray:
+    def coded(self, y: object) -> np.ndarray:
         """Labels as 0 and 1; any other value is a missing label, NaN, since an error would tell.
 
         Labels whose type as a whole is not that of the classes are refused.
@@ -100,7 +101,7 @@ def _code(one: Any, codes: dict[Name, float]) -> float:
     return math.nan
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A NumPy scalar as a plain value."""
     return value.item() if isinstance(value, np.generic) else value
 

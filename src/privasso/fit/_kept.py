@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._types import Matrix
 from privasso.accounting import GaussianLoss, log_gaussian_delta
 from privasso.encoding import Encoding
 from privasso.fit._classes import Classes
@@ -93,7 +94,7 @@ class KeptRelease(Release):
 
     def open(
         self,
-        X: Any,
+        X: Matrix,
         *,
         sample_weight: ArrayLike | None = None,
         denoise: bool = True,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from numpy.typing import ArrayLike
 
+from privasso._types import Matrix
 from privasso.blocks import RowBlocks
 from privasso.fit._options import FitOptions
-from privasso.fit._plan import Plan, statement
+from privasso.fit._plan import Plan, statement, with_classes
 from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._rows import prepared_rows
-from privasso.fit._start import with_classes
 from privasso.operators import Covariates
 from privasso.planning import calibrate, release_mechanism
 from privasso.privacy import Terms
@@ -23,7 +22,7 @@ COMPUTED = "everything computed from these and the covariates, such as coefficie
 
 
 def plan_fit(
-    X: Any,
+    X: Matrix,
     options: FitOptions,
     *,
     sample_weight: ArrayLike | None = None,

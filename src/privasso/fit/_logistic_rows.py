@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._types import Matrix
 from privasso.operators import Covariates
 
 
@@ -35,7 +35,7 @@ class LogisticRows:
         return np.append(self.scale, 1.0) if self.intercept else self.scale
 
     @cached_property
-    def design(self) -> Any:
+    def design(self) -> Matrix:
         """The columns as a matrix with the column of ones; sparse ones are not centred."""
         rows = self.covariates
         ones = np.ones((rows.shape[0], int(self.intercept)))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import expit
 
 from privasso._covariates import covariates
+from privasso._types import Matrix
 from privasso._version import __version__
 from privasso.encoding import Encoding, columns_of_frame, parameter_words
 from privasso.fit._classes import Name
 from privasso.noise import Noise
 from privasso.privacy import Guarantee
 from privasso.programs import Intervals
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: What is noted of a coefficient whose interval holds zero.
 _ZERO = "cannot be told from zero"
@@ -89,7 +93,7 @@ class ReleasedModel:
         """Number of columns that `predict` expects."""
         return self.coef.size
 
-    def predict(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
+    def predict(self, X: Matrix, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
         """Return ``X @ coef + intercept``, or the more probable class of a logistic regression.
 
         X and `unknown` are as in `linear`.
@@ -97,7 +101,9 @@ class ReleasedModel:
         found = self.linear(X, unknown=unknown)
         return found if self.classes is None else chosen_classes(found, self.classes)
 
-    def predict_proba(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
+    def predict_proba(
+        self, X: Matrix, *, unknown: Literal["error", "ignore"] = "error"
+    ) -> np.ndarray:
         """Return the probabilities of the negative and the positive class, of shape (M, 2)."""
         if self.classes is None:
             raise ValueError("the model is linear and gives no probabilities; use predict")
@@ -174,7 +180,7 @@ class ReleasedModel:
         """
         return self._known_intervals().confint(level, target, simultaneous=simultaneous)
 
-    def summary(self, level: float = 0.95, target: str | None = None) -> Any:
+    def summary(self, level: float = 0.95, target: str | None = None) -> pl.DataFrame:
         """The coefficients as a table of polars, with intervals if the fit has any.
 
         `coefficient` is that of the model, which a penalty and a ridge shrink; `estimate` is the
@@ -220,7 +226,7 @@ class ReleasedModel:
             )
         return self.intervals
 
-    def linear(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
+    def linear(self, X: Matrix, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
         """Return ``X @ coef + intercept``: predictions, or log odds of the positive class.
 
         A data frame has its columns taken by name when the model knows names, and encoded as in
@@ -236,7 +242,7 @@ class ReleasedModel:
             raise ValueError(f"X must have {self.n_features} columns, not {X.shape[1]}")
         return X @ self.coef + self.intercept
 
-    def matrix(self, frame: Any, unknown: Literal["error", "ignore"] = "error") -> Any:
+    def matrix(self, frame: Any, unknown: Literal["error", "ignore"] = "error") -> Matrix:
         """The columns of a data frame, found by name and encoded as in the fit."""
         if self.n_features == 0:
             return np.zeros((frame.shape[0], 0))

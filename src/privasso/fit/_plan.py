@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._text import is_unicode
 from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
-from privasso.fit._charge import Charge
+from privasso.fit._charge import Charge, fit_in_words
+from privasso.fit._classes import OBSERVED, Classes
 from privasso.fit._options import FitOptions
 from privasso.fit._outcome import Outcome
 from privasso.fit._published import interval_sums, label_frame, published
-from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.planning import ScreeningOutlook, check_room
@@ -35,7 +36,7 @@ from privasso.queries import (
 
 
 def statement(
-    privacy: Privacy, program: Callable[[Ask], Any], terms: Terms, then: Sequence[str] = ()
+    privacy: Privacy, program: Callable[[Ask], object], terms: Terms, then: Sequence[str] = ()
 ) -> Guarantee:
     """What holds for the questions of a program, and for what is computed from the answers.
 
@@ -48,10 +49,24 @@ def statement(
     return found
 
 
-def check_asked(asked: Sequence[Query[Any]], stated: Guarantee) -> None:
+def check_asked(asked: Sequence[Query], stated: Guarantee) -> None:
     """Refuse questions without a loss, or for other neighbours than those of a statement."""
     if any(one.loss is None or one.neighbours != stated.neighbours for one in asked):
         raise UndeclaredError
+
+
+def with_classes(guarantee: Guarantee, classes: Classes | None) -> Guarantee:
+    """Return the statement, which says so if the classes were taken from the labels.
+
+    >>> import privasso as pv
+    >>> terms = pv.privacy.Terms(fit_intercept=True, seeded=False, n_rows=100)
+    >>> statement = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms)
+    >>> with_classes(statement, Classes.seen([3, 8])).assumptions[-1][:41]
+    'which two values the labels take is publi'
+    """
+    if classes is None or not classes.observed:
+        return guarantee
+    return replace(guarantee, assumptions=(*guarantee.assumptions, OBSERVED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +207,8 @@ class Plan:
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
         charged: bool = False,
-        keep: Callable[[Any, str], None] | None = None,
-    ) -> Any:
+        keep: Callable[[Outcome, str], None] | None = None,
+    ) -> Outcome:
         """Read the data, draw the noise once, and return what is published.
 
         Blocks of rows hold their labels, so that `y` is None for them. A missing label (NaN) is an
@@ -215,3 +230,29 @@ class Plan:
             )
             ask = Answering(rows, bits, self.guarantee.losses if privacy.formal else None)
             return charge.kept(self.published(self.program(ask), feature_names, target))
+
+
+def check_run(
+    rng: np.random.Generator | None,
+    seeded: bool,
+    feature_names: tuple[str, ...] | None,
+    target: str | None,
+) -> None:
+    """Refuse a generator that the plan does not state, and names that no file could hold."""
+    if (rng is not None) != seeded:
+        raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={seeded}")
+    check_names(feature_names, target)
+
+
+def check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
+    """Refuse names that no file could hold, before the budget is spent on what they belong to."""
+    names = feature_names or ()
+    for name in (*names, *(() if target is None else (target,))):
+        if not is_unicode(name):
+            raise ValueError(
+                f"the name {name!r} holds half a character (a lone surrogate) and could not be "
+                "saved; rename the column"
+            )
+    if len(set(names)) != len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"two columns have the name {twice!r}; rename one of them")

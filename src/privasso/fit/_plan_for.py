@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,9 +14,10 @@ from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, check_asked
 from privasso.fit._record_plan import plan_labels_at_one_lam, plan_records
-from privasso.fit._rows import is_large
+from privasso.fit._rows import held_in_blocks
 from privasso.planning import divided, interval_sensitivity
 from privasso.privacy import PRIVATE, LabelDP, RecordDP
+from privasso.programs import too_large
 from privasso.queries import declared
 
 #: What intervals are called among what is released.
@@ -68,12 +68,9 @@ def _alone(
                 "leave them out"
             )
         return plan_labels_at_one_lam(X, options, labels, seeded=seeded)
-    if screen is None and (sample_weight is not None or is_large(X)):
+    if screen is None and (sample_weight is not None or held_in_blocks(X) or too_large(*shape)):
         screen = "all"
-    if screen is None:  # with a budget too small to be divided, all columns are fitted
-        with contextlib.suppress(ValueError, ArithmeticError):
-            return plan_chosen_labels(X, options, labels, seeded=seeded)
-    elif screen != "all":
+    if screen != "all":
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
         return plan_chosen_labels(X, options, labels, seeded=seeded)

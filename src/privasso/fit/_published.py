@@ -6,19 +6,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from privasso._clock import Clock
+from privasso._types import Matrix
 from privasso._version import __version__
+from privasso.blocks import taken
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
 from privasso.fit._outcome import Outcome, Published
 from privasso.fit._posterior import MOST_COLUMNS, Posterior
 from privasso.fit._released import Released
-from privasso.fit._rows import prepared_rows, released_weights
+from privasso.fit._rows import prepared_rows
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Covariates
-from privasso.planning import PrincipalComponents
+from privasso.planning import PrincipalComponents, release_mechanism
 from privasso.privacy import RecordDP
 from privasso.programs import (
     Frame,
@@ -56,10 +57,9 @@ class FewColumns:
     components: PrincipalComponents | None = field(default=None, repr=False)
 
 
-def dense_columns(X: Any, columns: Any) -> np.ndarray:
+def dense_columns(X: Matrix, columns: np.ndarray | list[int]) -> np.ndarray:
     """Some columns of an array or a sparse matrix."""
-    chosen = X[:, columns]
-    return np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen, dtype=np.float64)
+    return np.asarray(taken(X, columns), dtype=np.float64)
 
 
 def published(
@@ -69,11 +69,13 @@ def published(
     options, privacy = plan.options, plan.options.privacy
     match found:
         case Release():
-            assert plan.covariates is not None
+            rows, calibration = plan.covariates, plan.calibration
+            assert rows is not None
+            assert calibration is not None
             return Released(
                 release=found,
-                rows=plan.covariates,
-                weights=released_weights(found, plan.covariates, privacy),
+                rows=rows,
+                weights=release_mechanism(privacy).weights_of(rows, calibration),
                 denoise=options.denoise,
                 privacy=privacy,
                 guarantee=plan.guarantee,

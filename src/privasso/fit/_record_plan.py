@@ -10,9 +10,8 @@ import scipy.sparse as sp
 from privasso._covariates import covariates
 from privasso.blocks import RowBlocks
 from privasso.fit._options import FitOptions
-from privasso.fit._plan import Plan, statement
+from privasso.fit._plan import Plan, statement, with_classes
 from privasso.fit._rows import prepared_rows
-from privasso.fit._start import with_classes
 from privasso.planning import (
     RecordProgram,
     RecordTable,
@@ -39,13 +38,7 @@ def plan_records(
         X = covariates(X, finite=False)
     m, n = X.shape
     table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
-    choice, program = options.choice(n), None
-    try:
-        program = table.screened(choice)
-    except (ValueError, ArithmeticError):
-        if choice is not None:
-            raise
-        # The budget is too small to be divided, and nobody asked for it.
+    program = table.screened(options.choice(n))
     if program is None:
         if sp.issparse(X):
             raise ValueError(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from privasso._covariates import covariates
+from privasso._types import Matrix
 from privasso._validation import X_FINITE, real_array
 from privasso.blocks import RowBlocks
 from privasso.noise import Diagonal
@@ -22,7 +20,7 @@ LARGEST = 1 << 26
 
 
 def prepared_rows(
-    X: Any, fit_intercept: bool, sample_weight: ArrayLike | None = None
+    X: Matrix, fit_intercept: bool, sample_weight: ArrayLike | None = None
 ) -> Covariates:
     """Return the covariates, centred for an intercept, with weights that average to 1.
 
@@ -36,18 +34,16 @@ def prepared_rows(
     """
     if isinstance(X, Covariates):
         return X
-    if isinstance(X, RowBlocks):
-        if sample_weight is not None:
-            raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
-        if held_in_blocks(X):
-            return BlockCovariates(X, centre=fit_intercept)
-        F, _ = X.gathered()
-        if not np.isfinite(F).all():
-            raise ValueError(X_FINITE)
-        return Covariates(F, centre=fit_intercept)
-    X = covariates(X, finite=False)  # found by the norms of the columns
-    if sample_weight is None and isinstance(X, np.ndarray) and _is_large(X.shape):
+    if not isinstance(X, RowBlocks):
+        X = covariates(X, finite=False)  # found by the norms of the columns
+    elif sample_weight is not None:
+        raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
+    if sample_weight is None and held_in_blocks(X):
         return BlockCovariates(X, centre=fit_intercept)
+    if isinstance(X, RowBlocks):
+        X, _ = X.gathered()
+        if not np.isfinite(X).all():
+            raise ValueError(X_FINITE)
     if sample_weight is None:
         return Covariates(X, centre=fit_intercept)
     weights = real_array("sample_weight", sample_weight, ndim=1)
@@ -56,20 +52,13 @@ def prepared_rows(
     return Covariates(X, centre=fit_intercept, weights=weights / np.mean(weights))
 
 
-def held_in_blocks(X: Any) -> bool:
+def held_in_blocks(X: Matrix) -> bool:
     """Whether public covariates are read in blocks, and never held as one array."""
-    if isinstance(X, RowBlocks):
-        return X.streamed or _is_large(X.shape)
-    return isinstance(X, np.ndarray) and X.ndim == 2 and _is_large(X.shape)
-
-
-def is_large(X: Any) -> bool:
-    """Whether public covariates are too many to look at them for more than a fit."""
-    return held_in_blocks(X) or (sp.issparse(X) and _is_large(X.shape))
-
-
-def _is_large(shape: tuple[int, int]) -> bool:
-    return shape[0] * shape[1] > LARGEST and shape[1] <= BlockCovariates.MOST_COLUMNS
+    table = isinstance(X, RowBlocks)
+    if not table and not (isinstance(X, np.ndarray) and X.ndim == 2):
+        return False
+    m, n = X.shape
+    return (table and X.streamed) or (m * n > LARGEST and n <= BlockCovariates.MOST_COLUMNS)
 
 
 def released_weights(release: Release, rows: Covariates, privacy: Privacy) -> np.ndarray | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -120,7 +119,7 @@ class KeptStatistics(Outcome):
         """The largest λ of interest in a path around this one."""
         return _PATH_START * lam
 
-    def open(self, X: Any = None, *, sample_weight: ArrayLike | None = None) -> KeptStatistics:
+    def open(self, X: object = None, *, sample_weight: ArrayLike | None = None) -> KeptStatistics:
         """Return the statistics, ready to solve from; covariates are not needed, nor read.
 
         The arguments are those of `KeptRelease.open`.

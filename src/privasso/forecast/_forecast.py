@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -98,7 +97,7 @@ class Forecast:
             for words, found in named
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The numbers in a form for JSON; None stands for fits that find no model."""
         best = next((one.outcome for one in self.changes if one.name == "no privacy"), None)
         return {

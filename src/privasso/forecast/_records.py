@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy.special import expit, logit
@@ -245,7 +245,7 @@ class RecordScheme:
         privacy, bounds, indicators = self.privacy, self.bounds[take], self.indicators
         indicators = None if indicators is None else indicators[take]
         if privacy.bounds != PRIVATE:
-            listed: list[Any] = bounds.tolist()
+            listed = bounds.tolist()
             for k in [] if indicators is None else np.flatnonzero(indicators):
                 listed[k] = ZERO_ONE
             privacy = replace(privacy, bounds=listed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -49,7 +48,7 @@ class Prediction:
     critical_lam: float
     onavekl: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The numbers in a form for JSON; None stands for what is not finite."""
         numbers = {name: value for name, value in vars(self).items() if name != "noise"}
         known = {name: x if math.isfinite(x) else None for name, x in numbers.items()}

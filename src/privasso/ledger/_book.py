@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from privasso._documents import DocumentError, Fields
 from privasso._validation import positive_float, probability
@@ -68,7 +68,7 @@ class Entry:
     guarantee: Guarantee
     status: Status = "charged"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; a release that was charged has no status there."""
         values = {"time": self.time, "what": self.what, "guarantee": self.guarantee.to_dict()}
         return values if self.status == "charged" else {**values, "status": self.status}
@@ -207,7 +207,7 @@ class Book:
             chain.append(_hash(chain[-1], entry.to_dict()))
         return chain
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, object]:
         """Plain values for JSON, with the hashes."""
         chain = self.hashes()
         return {
@@ -324,6 +324,6 @@ def _check_chain(chain: Sequence[str], marks: Sequence[str], count: int) -> None
             raise DocumentError(f"{_CHANGED} (first noticed at entry {k})")
 
 
-def _hash(before: str, value: dict[str, Any]) -> str:
+def _hash(before: str, value: dict[str, object]) -> str:
     text = json.dumps([before, value], sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

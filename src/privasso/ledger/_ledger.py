@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from privasso._text import escaped
 from privasso.accounting import GaussianLoss
@@ -188,10 +188,10 @@ as you went, and at δ = 1e-06 a further one may have ε up to 0.8989; nothing w
     def __copy__(self) -> Ledger:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+    def __deepcopy__(self, memo: dict[int, object]) -> Ledger:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if self.path is None:
             raise TypeError(
                 "a ledger in memory cannot be pickled or sent to another process, where it would "

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -264,7 +264,7 @@ class GivenCovariance(ColumnCovariance):
     def __repr__(self) -> str:
         return f"GivenCovariance(<{self.covariance.shape[0]} columns>)"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return GivenCovariance, (self.covariance,)
 
     @property

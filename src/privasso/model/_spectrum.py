@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -227,7 +227,7 @@ class EmpiricalSpectrum(Spectrum):
     def __repr__(self) -> str:
         return f"EmpiricalSpectrum(<{self.eigenvalues.size} eigenvalues>)"
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, EmpiricalSpectrum):
             return NotImplemented
         return np.array_equal(self.eigenvalues, other.eigenvalues)

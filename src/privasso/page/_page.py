@@ -6,10 +6,9 @@ import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from privasso._text import escaped
-from privasso.figures import png
+from privasso.figures import Figure, png
 
 #: The page may show its own images and style; it loads nothing and runs nothing.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -90,7 +89,7 @@ class Page:
         box = f'<div class="scroll" tabindex="0" role="region" aria-label="Table {self._tables}">'
         self._add(box + "".join(out) + "</tbody></table></div>")
 
-    def figure(self, figure: Any, caption: str, *, description: str = "") -> None:
+    def figure(self, figure: Figure, caption: str, *, description: str = "") -> None:
         """Add a matplotlib figure; `description` is its text for screen readers."""
         self.image(png(figure), caption, description=description)
 

@@ -9,7 +9,7 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import privasso as pv
 from privasso._files import write_whole
@@ -82,7 +82,7 @@ class Output:
 
     def manifest(
         self, settings: Settings, figures: list[str], seconds: dict[str, float]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Write and return what a reader needs to repeat the run and to check its files."""
         machine = {"system": platform.system(), "processor": platform.machine()}
         record = {
@@ -103,7 +103,7 @@ class Output:
         self._hashes[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
 
 
-def _json(content: Any) -> str:
+def _json(content: object) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -30,7 +29,7 @@ class Reproduction:
     folder: Path
     claims: Decided
     tables: dict[str, pl.DataFrame]
-    manifest: dict[str, Any]
+    manifest: dict[str, object]
 
     @property
     def page(self) -> Path:

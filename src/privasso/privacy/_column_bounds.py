@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import TOO_CLOSE, ZERO_ONE, real_array, separated
 
+#: Names and pairs, pairs, one pair, or what stands for them.
+Bounds: TypeAlias = tuple[Any, ...] | str
 #: Found in the data with noise, at a share of the budget.
 PRIVATE = "private"
 
 
-def checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
+def checked_bounds(bounds: Any) -> Bounds:
     """Bounds as one pair or several, or as names and pairs: values that can be hashed.
 
     In place of any pair there may be "0/1".
@@ -49,7 +51,7 @@ def checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
 
 
 def bounds_of_columns(
-    bounds: Any, n_columns: int, names: Sequence[str] | None = None
+    bounds: Bounds, n_columns: int, names: Sequence[str] | None = None
 ) -> np.ndarray:
     """Bounds of the columns, of shape (N, 2), from what `checked_bounds` returns.
 
@@ -68,7 +70,7 @@ def bounds_of_columns(
 
 
 def zeros_and_ones(
-    bounds: Any, n_columns: int, names: Sequence[str] | None = None
+    bounds: Bounds, n_columns: int, names: Sequence[str] | None = None
 ) -> np.ndarray | None:
     """Which columns were said to be of zeros and ones; None if none was.
 
@@ -146,5 +148,5 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-def _named(entry: Any) -> bool:
+def _named(entry: object) -> bool:
     return isinstance(entry, tuple) and isinstance(entry[0], str)

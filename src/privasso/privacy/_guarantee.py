@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -313,7 +312,7 @@ class Guarantee:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Guarantee:
+    def from_dict(cls, values: object) -> Guarantee:
         """Rebuild what `to_dict` wrote; anything else raises `DocumentError`."""
         fields = Fields(values, "the guarantee")
         kind, numbers = fields.text("kind"), fields.inner("parameters")

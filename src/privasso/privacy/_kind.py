@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -161,7 +161,7 @@ class Formal(Privacy):
 
     def _check(self) -> None:
         """Refuse numbers outside of their ranges, and keep the others as floats."""
-        found: dict[str, Any] = {"epsilon": positive_float("epsilon", self.epsilon)}
+        found: dict[str, object] = {"epsilon": positive_float("epsilon", self.epsilon)}
         found["delta"] = probability("delta", self.delta)
         found["y_bounds"] = label_bounds(self.y_bounds)
         for name in ("kappa", "t"):

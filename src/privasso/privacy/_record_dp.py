@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._validation import (
     check_coded,
@@ -114,7 +115,7 @@ class RecordDP(Formal):
     kappa: float | None = None
     t: float | None = None
     scales: Literal["private"] | None = None
-    shape: Any = field(default=None, repr=False)
+    shape: ArrayLike | None = field(default=None, repr=False)
     share: float = 0.2
     mechanism: Mechanism = "objective"
     level: bool | None = None
@@ -235,7 +236,7 @@ class RecordDP(Formal):
         )
 
 
-def _checked_shape(shape: Any) -> tuple[tuple[float, ...], ...] | str | None:
+def _checked_shape(shape: ArrayLike | None) -> tuple[tuple[float, ...], ...] | str | None:
     """Public rows as values that can be compared and hashed."""
     if shape is None or (isinstance(shape, str) and shape == PRIVATE):
         return shape

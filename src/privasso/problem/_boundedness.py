@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import get_lapack_funcs
 
 from privasso._threads import interruptible
+from privasso._types import MatrixLike
 from privasso._validation import real_array
 from privasso.operators import Operator, as_operator
 from privasso.problem._problem import Problem
@@ -194,7 +194,7 @@ def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Pr
     )
 
 
-def critical_lambda(F: Any, eta: ArrayLike) -> float:
+def critical_lambda(F: MatrixLike, eta: ArrayLike) -> float:
     """Smallest λ for which ½‖y−Fx‖² + λ‖x‖₁ + ηᵀx has a minimiser, whatever y is.
 
     λ_crit = min_u ‖Fᵀu − η‖_∞, a linear programme. Below it the objective is unbounded. It is zero

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._types import MatrixLike
 from privasso._validation import nonnegative_float, real_array
+from privasso.noise import Covariance
 from privasso.operators import Operator, as_operator, finite_squares
 from privasso.problem._loss import Loss
 from privasso.problem._ridge import Ridge, as_ridge
@@ -62,12 +64,12 @@ class ClippedProblem:
 
     def __init__(
         self,
-        F: Any,
+        F: MatrixLike,
         y: ArrayLike,
         lam: float,
         *,
         loss: Loss,
-        ridge: Any,
+        ridge: ArrayLike | Covariance | Ridge,
         eta: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         penalty_weights: ArrayLike | None = None,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._types import MatrixLike
 from privasso._validation import positive_float, real_array
 from privasso.operators import Operator, as_operator, finite_squares
 
@@ -53,7 +54,7 @@ class Problem:
 
     def __init__(
         self,
-        F: Any,
+        F: MatrixLike,
         b: ArrayLike,
         lam: float,
         *,
@@ -71,7 +72,9 @@ class Problem:
         self.dual_point: np.ndarray | None = dual_point
 
     @classmethod
-    def from_labels(cls, F: Any, y: ArrayLike, lam: float, eta: ArrayLike | None = None) -> Problem:
+    def from_labels(
+        cls, F: MatrixLike, y: ArrayLike, lam: float, eta: ArrayLike | None = None
+    ) -> Problem:
         """Build the problem from labels and noise; b and the column norms cost one pass.
 
         Examples
@@ -159,7 +162,9 @@ class LabelledProblem(Problem):
     `F`, `y`, `lam`, `eta`: as in `solve`.
     """
 
-    def __init__(self, F: Any, y: ArrayLike, lam: float, eta: ArrayLike | None = None) -> None:
+    def __init__(
+        self, F: MatrixLike, y: ArrayLike, lam: float, eta: ArrayLike | None = None
+    ) -> None:
         lam = positive_float("lam", lam)
         op = as_operator(F)
         m, n = op.shape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._blas import threads_for
 from privasso._validation import real_array
@@ -191,7 +191,7 @@ class FullRidge(Ridge):
         return float(np.sqrt(np.sum(squares / self.diagonal) * inverse)) * _SLACK
 
 
-def as_ridge(ridge: Any, n: int) -> Ridge:
+def as_ridge(ridge: ArrayLike | Covariance | Ridge, n: int) -> Ridge:
     """Q from a number (times the identity), a diagonal, a matrix or a `Covariance`."""
     if not isinstance(ridge, Ridge):
         if isinstance(ridge, Diagonal):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._types import SparseMatrix
 from privasso.blocks import Variants
 from privasso.programs import _association_kernels as kernels
 
@@ -74,7 +74,7 @@ class IntegerColumns:
         )
         return cls(origin, unit, least, largest)
 
-    def products(self, X: Any, labels: np.ndarray) -> np.ndarray:
+    def products(self, X: SparseMatrix, labels: np.ndarray) -> np.ndarray:
         """Σ_μ k_μi ℓ_μ for each column, exactly, of type int64.
 
         A record adds its own integers times its own label and changes nothing else, so the sums of
@@ -135,7 +135,7 @@ class IntegerColumns:
         total -= self.shift * int(ell.sum())
         return total
 
-    def _sparse(self, X: Any, ell: np.ndarray) -> np.ndarray:
+    def _sparse(self, X: SparseMatrix, ell: np.ndarray) -> np.ndarray:
         """Stored entries as far as they differ from zero, and what zeros would add."""
         stored = X if X.format in ("csr", "csc") else X.tocsr()
         by_columns = stored.format == "csc"
@@ -159,7 +159,7 @@ class IntegerColumns:
         zero = np.zeros(1) if self.shift else self._of(0.0).astype(np.float64)
         return *self.scaling, zero
 
-    def _stored_columns(self, X: Any, ell: np.ndarray) -> np.ndarray | None:
+    def _stored_columns(self, X: SparseMatrix, ell: np.ndarray) -> np.ndarray | None:
         """The sums of CSC columns; None if entries are not in order, or are there twice."""
         # Labels of 21 bits are exact in 32, and half as long to read.
         short, total = ell.astype(np.float32), self._of_zeros(X.shape[1], ell)
@@ -167,7 +167,7 @@ class IntegerColumns:
         good = kernels.stored_columns(X.indptr, X.indices, X.data, short, o, f, s, t, z, total)
         return total if good else None
 
-    def _stored_rows(self, X: Any, ell: np.ndarray) -> np.ndarray | None:
+    def _stored_rows(self, X: SparseMatrix, ell: np.ndarray) -> np.ndarray | None:
         """The same for CSR rows."""
         m, n = X.shape
         total, parts = self._of_zeros(n, ell), (X.indptr, X.indices, X.data)

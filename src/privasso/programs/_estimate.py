@@ -58,7 +58,14 @@ class ScaleSums(Summand):
 
 
 def noisy_scales(ask: Ask, query: NoisySum, *, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and scale of columns with values in [−1, 1].
+    """Centre and scale of columns with values in [−1, 1]; see `noisy_moments`."""
+    return noisy_moments(ask, query, centred=centred)[:2]
+
+
+def noisy_moments(
+    ask: Ask, query: NoisySum, *, centred: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Centre and scale of columns with values in [−1, 1], and squares of scales with their doubt.
 
     The sums become the means that are to be expected after them, for columns that are uniform in
     [−1, 1] as far as is known beforehand. So where the noise hides the moments, a column keeps the
@@ -83,9 +90,9 @@ def noisy_scales(ask: Ask, query: NoisySum, *, centred: bool) -> tuple[np.ndarra
     second = _SQUARE + weight * (second - _SQUARE)
     if not centred:
         first = np.zeros(n)
-    doubt = math.sqrt(weight * variance)
-    squares = np.clip(second - first**2, max(doubt, _SMALLEST**2), 1.0)
-    return first, np.sqrt(squares)
+    doubt, squares = math.sqrt(weight * variance), second - first**2
+    scale = np.sqrt(np.clip(squares, max(doubt, _SMALLEST**2), 1.0))
+    return first, scale, np.clip(squares, 0.0, 1.0), doubt
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from privasso._blas import one_thread
+from privasso._types import Matrix
 from privasso._validation import X_FINITE
 from privasso.blocks import taken
 from privasso.operators import Covariates, Whitening
@@ -56,7 +56,7 @@ class LabelRows:
         """Entries of a row."""
         return self.whitening.rank + (self.ones is not None)
 
-    def __call__(self, X: Any) -> np.ndarray:
+    def __call__(self, X: Matrix) -> np.ndarray:
         """The rows of some records."""
         found, rank = np.empty((X.shape[0], self.n_columns)), self.whitening.rank
         for span, white in self.whitening.rows(X):
@@ -65,7 +65,7 @@ class LabelRows:
             found[:, rank] = self.ones
         return found
 
-    def weights(self, X: Any) -> np.ndarray | None:
+    def weights(self, X: Matrix) -> np.ndarray | None:
         """Given weights of some records."""
         if not self.weighted:
             return None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._types import Matrix
 from privasso.accounting import ChoiceLoss
 from privasso.programs._associations import LABEL
 from privasso.programs._centre import clipped_integers, noisy_centre
@@ -151,7 +152,7 @@ class Peeled:
         columns at first.
     """
 
-    def __init__(self, X: Any, beside: np.ndarray | None = None) -> None:
+    def __init__(self, X: Matrix, beside: np.ndarray | None = None) -> None:
         columns = standard_columns(X)
         if beside is not None and beside.shape[1]:
             _project_all(columns, beside)
@@ -186,14 +187,19 @@ def check_size(n_rows: int, n_columns: int) -> None:
     Traceback (most recent call last):
     ValueError: screening for labels holds the 1000000 × 1000000 table in memory; choose fewer ...
     """
-    if n_rows * n_columns > _MOST:
+    if too_large(n_rows, n_columns):
         raise ValueError(
             f"screening for labels holds the {n_rows} × {n_columns} table in memory; choose fewer "
             "columns first"
         )
 
 
-def standard_columns(X: Any) -> np.ndarray:
+def too_large(n_rows: int, n_columns: int) -> bool:
+    """Whether a table is too large for its columns to be held for a choice."""
+    return n_rows * n_columns > _MOST
+
+
+def standard_columns(X: Matrix) -> np.ndarray:
     """Centred columns with entries clipped at one deviation, of the length √M.
 
     A constant column becomes zeros.

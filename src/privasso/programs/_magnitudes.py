@@ -96,7 +96,7 @@ class Magnitudes:
 
         A column is found where one or three neighbouring magnitudes hold more than noise explains
         in any of all columns, up to a probability of 1e-4. From the fullest of them the range
-        grows by factors of two; each must bring 0.5 % of the rows, or 1.5 deviations of noise.
+        grows by factors of two; each must bring 0.5 % of the rows and 1.5 deviations of noise.
         A side of zero with next to no rows is left out, and so is the inner half of the other
         side. A column that is not found has the range (0, 0).
         """

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._blas import one_thread
+from privasso._types import Matrix, SparseMatrix
 from privasso.blocks import RowBlocks
 from privasso.operators import Covariates
 from privasso.programs._label_rows import LabelRows, integer_rows, scaled_labels
@@ -159,7 +160,7 @@ class ProductSum(Summand):
             found = (K.T @ parts).astype(np.int64)
         return (found[:, 0] << _HALF) + found[:, 1]
 
-    def _sparse_sums(self, X: Any, labels: np.ndarray) -> np.ndarray | None:
+    def _sparse_sums(self, X: Matrix, labels: np.ndarray) -> np.ndarray | None:
         """The same for sparse rows without forming them; None if the integers would be too large.
 
         In a centred row an absent entry is z = rint(−2^a s·mean/σ), so that
@@ -167,7 +168,7 @@ class ProductSum(Summand):
         the labels of long rows are shrunk instead of these.
         """
         rows, given = self.rows, self.rows.weights(X)
-        K: Any = sp.csr_array(X[:, rows.whitening.live])
+        K: SparseMatrix = sp.csr_array(X[:, rows.whitening.live])
         m, live = K.shape
         full = np.bincount(K.indices, minlength=live) == m
         scale = math.ldexp(rows.size, self.bits) * rows.whitening.matrix
@@ -208,7 +209,7 @@ class ProductsProgram(Program):
         Makes a release of the answer.
     """
 
-    question: Query[Any]
+    question: Query
     clip: float = 1.0
     release: Callable[[Any], Release] | None = field(default=None, repr=False)
 
@@ -225,6 +226,6 @@ class ProductsProgram(Program):
         return answer if self.release is None else self.release(answer)
 
 
-def _row_sums(K: Any, values: np.ndarray) -> np.ndarray:
+def _row_sums(K: SparseMatrix, values: np.ndarray) -> np.ndarray:
     """Sum over the stored entries of each row of one value per entry."""
     return sp.csr_array((values, K.indices, K.indptr), shape=K.shape) @ np.ones(K.shape[1])

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privasso._types import Matrix
 from privasso.programs._worst_tables import Table
 from privasso.queries import Ask
 
@@ -37,11 +38,11 @@ class Program(ABC):
         """The settings of a choice of columns, if there is one."""
         return None
 
-    def worst(self, X: Any, y: Any) -> list[Table]:
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """Tables whose first record shows as much as it can; see `Plan.worst`."""
         return []
 
-    def on(self, X: Any) -> Program:
+    def on(self, X: Matrix) -> Program:
         """The same program beside other public covariates, where it holds these."""
         return self
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
+from privasso._types import Matrix
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.programs._estimate import Estimate
@@ -125,7 +125,7 @@ class PerturbedObjective(Program):
         scaling = self.estimate.scaling(ask, bounds, centred=self.fit_intercept)
         return replace(self, bounds=bounds, scaling=scaling, estimate=None)
 
-    def rows(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def rows(self, X: Matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows no longer than the radius, and their labels; each depends on its own record only.
 
         An empty record contributes nothing; see `_cells` for this and for missing covariates.
@@ -188,7 +188,7 @@ class PerturbedObjective(Program):
         """What is subtracted from each column."""
         return self._scaling()[0]
 
-    def _numbers(self, X: Any) -> np.ndarray:
+    def _numbers(self, X: Matrix) -> np.ndarray:
         """The covariates as an array of these columns; NaN and ±inf are allowed."""
         return real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
 

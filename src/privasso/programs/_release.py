@@ -97,8 +97,15 @@ def row_weights(
         limit = (bound / np.sqrt(squares)) ** power
     given = rows.weights
     if given is None:
-        return None if np.min(limit) >= 1.0 - _ROUNDING else np.minimum(1.0, limit)
-    return given if np.all(given <= limit * (1.0 + _ROUNDING)) else np.minimum(given, limit)
+        return None if np.min(limit) >= 1.0 - _ROUNDING else _kept(np.minimum(1.0, limit))
+    enough = np.all(given <= limit * (1.0 + _ROUNDING))
+    return given if enough else _kept(np.minimum(given, limit))
+
+
+def _kept(weights: np.ndarray) -> np.ndarray:
+    """Weights that nobody can write to, so that sums with them are found once."""
+    weights.setflags(write=False)
+    return weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from privasso.queries._objective_noise import (
     ObjectiveNoise,
     UncertifiedError,
     check_budget,
+    coverable,
 )
 from privasso.queries._query import (
     EMPTIED,
@@ -62,6 +63,7 @@ __all__ = [
     "UndeclaredError",
     "bit_source",
     "check_budget",
+    "coverable",
     "declared",
     "made_up",
     "next_question",

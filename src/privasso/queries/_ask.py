@@ -32,7 +32,7 @@ class Ask(ABC):
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows
-        self.transcript: list[tuple[Query[Any], Any]] = []
+        self.transcript: list[tuple[Query, Any]] = []
 
     def __call__(self, query: Query[Answer]) -> Answer:
         """Return the answer."""
@@ -102,7 +102,7 @@ class Answering(Ask):
         return query.run(self._rows, self._bits)
 
 
-def declared(program: Callable[[Ask], Any], n_rows: int) -> list[Query[Any]]:
+def declared(program: Callable[[Ask], object], n_rows: int) -> list[Query]:
     """What a program asks; no rows are read, and answers are made up.
 
     Noise is fixed before the data are read, so that it cannot depend on answers. Other answers lead
@@ -149,7 +149,7 @@ class Replaying(Ask):
 class _NextError(Exception):
     """A question beyond those that are answered."""
 
-    def __init__(self, query: Query[Any]) -> None:
+    def __init__(self, query: Query) -> None:
         super().__init__()
         self.query = query
 
@@ -164,7 +164,9 @@ class _UpTo(Replaying):
         return super().answer(query)
 
 
-def next_question(program: Callable[[Ask], Any], answers: Sequence[Any], n_rows: int) -> Query[Any]:
+def next_question(
+    program: Callable[[Ask], object], answers: Sequence[object], n_rows: int
+) -> Query:
     """What a program asks after these answers; no rows are read."""
     try:
         program(_UpTo(answers, n_rows))

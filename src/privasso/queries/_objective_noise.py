@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privasso.accounting import check_coverable
+from privasso.accounting import check_coverable, least_delta
 from privasso.problem import Loss
 from privasso.queries._query import EMPTIED, Neighbours
 from privasso.queries._rounded_gaussian import BitSource, rounded_gaussian
@@ -53,6 +53,11 @@ EPSILON_SHARE = 1e-4
 def check_budget(epsilon: float, delta: float) -> None:
     """Refuse a budget that no computed minimiser can keep, see `check_coverable`."""
     check_coverable(epsilon, delta, EPSILON_SHARE * min(epsilon, 1.0))
+
+
+def coverable(epsilon: float, delta: float) -> bool:
+    """Whether a computed minimiser can keep a budget."""
+    return delta >= least_delta(epsilon, EPSILON_SHARE * min(epsilon, 1.0))
 
 
 @dataclass(frozen=True)

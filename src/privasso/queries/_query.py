@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from hashlib import blake2b
 from types import MethodType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -151,7 +151,7 @@ class Given(Query[Answer]):
         return RowBlocks.of_arrays(self.X, rows.labels)
 
 
-def same_question(one: Any, two: Any) -> bool:
+def same_question(one: object, two: object) -> bool:
     """Whether two queries, or parts of them, hold the same numbers.
 
     >>> one, two = (Neighbours("record", relation) for relation in ("emptied", "replaced"))
@@ -161,7 +161,7 @@ def same_question(one: Any, two: Any) -> bool:
     return question_key(one, {}) == question_key(two, {})
 
 
-def question_key(one: Any, known: dict[int, Hashable]) -> Hashable:
+def question_key(one: object, known: dict[int, Hashable]) -> Hashable:
     """A key that two queries, or parts of them, share if they hold the same numbers.
 
     Keys of arrays are kept in `known` by their identity, for as long as all of them are alive.

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def rounded_gaussian(
     *,
     margin: float = _MARGIN,
     finer: bool = False,
-) -> NDArray[Any]:
+) -> np.ndarray:
     """Draw integers that are exactly rounded N(0, deviation²) numbers.
 
     Parameters
@@ -98,7 +98,7 @@ def rounded_gaussian(
 
 def _proposals(
     deviation: float, exponent: int, n: int, bits: BitSource, margin: float, finer: bool
-) -> NDArray[Any]:
+) -> np.ndarray:
     """Make n proposals and return the accepted ones, in order."""
     words = bits((4 if finer else 3) * n).reshape(-1, n)
     sign = (words[0] & np.uint64(1)).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class FitFacts:
         known = self.model.feature_names
         return known or tuple(f"x{k}" for k in range(self.model.n_features))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The published numbers in a form for JSON; coefficients that are zero are left out."""
         model = self.model
         errors = model.coef_se if model.intervals is None else None
@@ -226,7 +226,7 @@ def facts_of(
     )
 
 
-def _lines(model: ReleasedModel) -> dict[str, list[dict[str, Any]]] | None:
+def _lines(model: ReleasedModel) -> dict[str, list[dict[str, object]]] | None:
     """Intervals of 95 % for each target, as plain values."""
     if model.intervals is None:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class LabelMechanism:
         live = self.rows.live
         return [name for name, lives in zip(self.names, live, strict=True) if not lives]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; those of a perturbed objective are for labels of range 1."""
         rows, made, noise = self.rows, self.calibration, self.plan.noise
         perturbed = None
@@ -185,7 +184,7 @@ class RecordMechanism:
         width = max(len(what) for what, _ in self.lines())
         return "\n".join(f"  {what:<{width}}  {value}" for what, value in self.lines())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         found = {"name": self.name, **self.numbers, "released_before": list(self.before)}
         if self.chances:

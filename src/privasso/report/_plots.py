@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from privasso._text import escaped
-from privasso.figures import BLUE, GREY, ORANGE, panels, plain_ticks
+from privasso.figures import BLUE, GREY, ORANGE, Axes, Figure, panels, plain_ticks
 from privasso.report._facts import FitFacts
 
 #: Coefficients shown by name in a figure.
@@ -15,7 +13,7 @@ MOST = 24
 _LONGEST_NAME = 26
 
 
-def noise_figure(facts: FitFacts) -> Any:
+def noise_figure(facts: FitFacts) -> Figure:
     """Noise of each column and its share of the sensitivity, by the names of the columns.
 
     Of many columns those with the largest share are shown, or with the largest noise in units of
@@ -50,7 +48,7 @@ def noise_figure(facts: FitFacts) -> Any:
     return fig
 
 
-def coefficient_figure(facts: FitFacts) -> Any:
+def coefficient_figure(facts: FitFacts) -> Figure:
     """The largest coefficients in label units, with their intervals.
 
     Without intervals the bars are two standard deviations of their noise, where that is known.
@@ -80,19 +78,19 @@ def coefficient_figure(facts: FitFacts) -> Any:
     return fig
 
 
-def influence_figure(facts: FitFacts) -> Any:
+def influence_figure(facts: FitFacts) -> Figure:
     """How many rows can move the release by which part of what the largest can."""
     influence = facts.influence
     assert influence is not None
     fig, (axes,) = panels(7.2, 2.6)
-    axes.hist(influence, bins=np.linspace(0.0, 1.0, 31), color=BLUE, edgecolor="white")
+    axes.hist(influence, bins=np.linspace(0.0, 1.0, 31).tolist(), color=BLUE, edgecolor="white")
     axes.set_xlabel("influence of a row, relative to the largest")
     axes.set_ylabel("rows")
     axes.set_xlim(0.0, 1.0)
     return fig
 
 
-def forecast_figure(facts: FitFacts) -> Any:
+def forecast_figure(facts: FitFacts) -> Figure:
     """Median and middle 80 % of the simulated R², for the fit as planned and for changes of it."""
     forecast = facts.forecast
     assert forecast is not None
@@ -111,7 +109,7 @@ def forecast_figure(facts: FitFacts) -> Any:
     return fig
 
 
-def path_figure(facts: FitFacts) -> Any:
+def path_figure(facts: FitFacts) -> Figure:
     """Coefficients in label units along λ."""
     path, units = facts.path, facts.units
     assert path is not None
@@ -128,8 +126,10 @@ def path_figure(facts: FitFacts) -> Any:
     for k in np.argsort(size, kind="stable"):
         if size[k] == 0.0:
             continue
-        style = {"linewidth": 1.6, "zorder": 3} if k in named else {"linewidth": 0.8, "alpha": 0.5}
-        axes.plot(lams, effect[k], color=BLUE if k in named else GREY, **style)
+        if k in named:
+            axes.plot(lams, effect[k], color=BLUE, linewidth=1.6, zorder=3)
+        else:
+            axes.plot(lams, effect[k], color=GREY, linewidth=0.8, alpha=0.5)
     axes.set_xscale("log")
     axes.axvline(facts.model.lam, color=ORANGE, linewidth=1.2, linestyle="--")
     axes.annotate(
@@ -157,7 +157,7 @@ def path_figure(facts: FitFacts) -> Any:
     return fig
 
 
-def _label_ends(axes: Any, ends: list[tuple[str, float]], at: float) -> None:
+def _label_ends(axes: Axes, ends: list[tuple[str, float]], at: float) -> None:
     """Names at the left ends of the lines, moved apart where they would overlap."""
     low, high = axes.get_ylim()
     gap = 0.055 * (high - low)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -281,7 +280,7 @@ class Empirical(ScaleLaw):
     def __hash__(self) -> int:
         return hash((Empirical, self.values.tobytes()))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Through the constructor, since a copied or unpickled array would be writable again.
         return Empirical, (self.values,)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._blas import one_thread
+from privasso._types import MatrixLike
 from privasso._validation import positive_float, real_array
+from privasso.noise import Covariance
 from privasso.operators import Metered
 from privasso.problem import ClippedProblem, Huber
 from privasso.solvers._clipped_face import Face
@@ -19,13 +20,13 @@ from privasso.solvers._solution import Solution, Status, raise_on_failure
 
 
 def solve_clipped(
-    F: Any,
+    F: MatrixLike,
     y: ArrayLike,
     lam: float,
     eta: ArrayLike | None = None,
     *,
     kappa: float,
-    ridge: Any,
+    ridge: ArrayLike | Covariance,
     weights: ArrayLike | None = None,
     penalty_weights: ArrayLike | None = None,
     tol: float = 1e-12,

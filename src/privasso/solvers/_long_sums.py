@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -101,7 +100,7 @@ def _predictions(
     """Gx as integers, in multiples of 2^−(finest + bits of x), without any error."""
     width = digit_width(len(x.whole))
     digits = x.digits(width)
-    total: Any = np.full(rows, 0, dtype=object)
+    total = np.full(rows, 0, dtype=object)
     for part, s in slices:
         for k, digit in enumerate(digits):
             total += (part @ digit).astype(np.int64).astype(object) << (finest - s + width * k)
@@ -179,7 +178,7 @@ def _exponential(v: np.ndarray, p: int) -> np.ndarray:
     rest = rest - (i << (q - _TABLE))
     j = rest >> (q - 2 * _TABLE)
     rest = rest - (j << (q - 2 * _TABLE))
-    term: Any = np.full(len(v), 1 << q, dtype=object)
+    term = np.full(len(v), 1 << q, dtype=object)
     total, k = term, 1
     while term.any():
         term = (term * rest >> q) // k

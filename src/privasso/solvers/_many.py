@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
+from privasso._types import MatrixLike
 from privasso._validation import positive_float, real_array
 from privasso.operators import Operator, as_operator, finite_squares
 from privasso.solvers._batch import Batch
@@ -65,7 +65,7 @@ class Solutions(ComparesFields):
 
 
 def solve_many(
-    F: Any,
+    F: MatrixLike,
     y: ArrayLike,
     lam: ArrayLike,
     etas: ArrayLike | None = None,
@@ -114,7 +114,7 @@ def solve_many(
 
 
 def solve_problems(
-    F: Any,
+    F: MatrixLike,
     B: ArrayLike,
     lam: ArrayLike,
     *,
@@ -218,7 +218,7 @@ def _raise_first(solutions: Solutions) -> None:
 
 
 def solve_path(
-    F: Any,
+    F: MatrixLike,
     y: ArrayLike,
     lams: ArrayLike,
     eta: ArrayLike | None = None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._blas import one_thread
 from privasso._clock import Clock
+from privasso._types import MatrixLike
 from privasso._validation import positive_float
 from privasso.operators import Metered, as_operator
 from privasso.problem import Certificate, LabelledProblem, Problem, zero_column_ray
@@ -17,7 +16,7 @@ from privasso.solvers._solution import Solution, Status, raise_on_failure
 
 
 def solve(
-    F: Any,
+    F: MatrixLike,
     y: ArrayLike,
     lam: float,
     eta: ArrayLike | None = None,

@@ -6,9 +6,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from privasso._apart import limit_memory, say, serve_pipes
+from privasso._apart import Message, limit_memory, say, serve_pipes
 from privasso._files import open_regular
 from privasso.encoding import Numbers, Trouble, read_declared, read_labels, read_series
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TOGETHER = 16
 
 
-def answer(request: dict[str, Any], answers: BinaryIO) -> None:
+def answer(request: Message, answers: BinaryIO) -> None:
     """Answer a request.
 
     A request names the format, the file, and the columns to read; without columns it asks for the
@@ -70,7 +70,7 @@ def answer(request: dict[str, Any], answers: BinaryIO) -> None:
                 answers.write(column.codes.data)
 
 
-def _frames(request: dict[str, Any]) -> Iterator[tuple[list[str], pl.DataFrame]]:
+def _frames(request: Message) -> Iterator[tuple[list[str], pl.DataFrame]]:
     """Read columns a few together, the next ones while the last ones are used."""
     names = request["columns"]
     parts = [names[start : start + _TOGETHER] for start in range(0, len(names), _TOGETHER)]
@@ -100,7 +100,7 @@ def _schema(form: str, path: str) -> dict[str, str | None]:
     }
 
 
-def _count(request: dict[str, Any]) -> int:
+def _count(request: Message) -> int:
     """Number of rows of the first column, which is read: damaged files may state any number."""
     form, path = request["format"], request["path"]
     return _frame(form, path, list(_schema(form, path))[:1]).height

@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from privasso._files import check_regular
 from privasso._text import escaped, for_sheets
@@ -17,6 +16,8 @@ from privasso.tables._table import Table
 from privasso.tables._text_table import TextTable
 
 TEXT = (".csv", ".tsv")
+#: Files that hold nothing but numbers.
+NUMBERS = (".npz", ".bed")
 READERS: dict[str, Callable[[Path], Table]] = {
     **dict.fromkeys(TEXT, TextTable),
     ".parquet": lambda path: FrameTable(path, "parquet"),
@@ -53,7 +54,7 @@ def open_table(path: str | os.PathLike[str], *, row_names: bool = False) -> Tabl
     return reader(path)
 
 
-def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
+def table_bytes(columns: Mapping[str, object], path: Path) -> bytes:
     """Return the columns as CSV or Parquet, by the ending of the name.
 
     In CSV a name that a spreadsheet would take for a formula has an apostrophe before it.

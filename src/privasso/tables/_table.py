@@ -78,9 +78,9 @@ class Table(ABC):
         with the name of the column and the number of the first such row, counted from 1.
         """
         numbers = Encoding(tuple(NumberCode(name) for name in names))
-        X = numbers.matrix(self.columns(names), settles="remove such rows or columns from the file")
-        assert isinstance(X, np.ndarray)
-        return X
+        return numbers.matrix(
+            self.columns(names), settles="remove such rows or columns from the file"
+        )
 
     def columns(self, names: Sequence[str], *, categorical: Collection[str] = ()) -> Columns:
         """Columns as numbers or levels; those of `categorical` as levels whatever they hold."""

@@ -7,7 +7,7 @@ F_SᵀF_S, while every η_j off the support may lie anywhere in [c_j − λ, c_j
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ _DEPENDENT = 1e-5
 
 
 def log_density(
-    F: Any, y: ArrayLike, lam: float, variances: ArrayLike | Covariance, x: ArrayLike
+    F: ArrayLike, y: ArrayLike, lam: float, variances: ArrayLike | Covariance, x: ArrayLike
 ) -> float:
     """Log density at x of the estimate released from (F, y) with noise η_i ~ N(0, σ_i²).
 
@@ -78,9 +78,9 @@ def log_density(
 
 
 def privacy_loss(
-    F: Any,
+    F: ArrayLike,
     y: ArrayLike,
-    F2: Any,
+    F2: ArrayLike,
     y2: ArrayLike,
     lam: float,
     variances: ArrayLike | Covariance,
@@ -237,7 +237,7 @@ def _log_det(F_S: FloatArray) -> float:
 
 
 def _records(
-    F: Any, y: ArrayLike, names: tuple[str, str] = ("F", "y")
+    F: ArrayLike, y: ArrayLike, names: tuple[str, str] = ("F", "y")
 ) -> tuple[FloatArray, FloatArray]:
     F = real_array(names[0], F, ndim=2)
     return F, real_array(names[1], y, shape=(F.shape[0],))
@@ -268,7 +268,7 @@ def check_variances(variances: ArrayLike | Covariance, n: int) -> FloatArray:
 
 
 def membership_losses(
-    F: Any,
+    F: ArrayLike,
     y: ArrayLike,
     lam: float,
     variances: ArrayLike | Covariance,

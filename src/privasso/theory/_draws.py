@@ -147,7 +147,6 @@ def _response(C: FloatArray, H: FloatArray, T: NDArray[np.intp]) -> float:
 
 def given(model: Model) -> GivenCovariance:
     """The covariance matrix of a model that has one."""
-    assert isinstance(model.covariance, GivenCovariance)
     return model.covariance
 
 

@@ -6,10 +6,11 @@ Noise is passed here at the level sigma = 1, and nodes are kept for the next cal
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from privasso.noise import Covariance, MatrixPower, NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical, ScaleLaw
 from privasso.theory._edge import critical_ratio
 from privasso.theory._system import NONE, FloatArray, System
+
+T = TypeVar("T")
 
 #: Nodes of the coarsest quadrature; each refinement doubles them.
 COARSEST = 32
@@ -179,7 +182,7 @@ def _tail_nodes(scales: ScaleLaw, noise: NoiseDesign, n: int) -> Nodes:
     return Nodes(v, w, noise.variances(v, w))
 
 
-def _cached(build: Any, *key: Any) -> Any:
+def _cached(build: Callable[..., T], *key: object) -> T:
     try:
         return _memory(build, *key)
     except TypeError:  # noise of the caller's own class may hold an array, which has no hash
@@ -187,7 +190,7 @@ def _cached(build: Any, *key: Any) -> Any:
 
 
 @lru_cache(maxsize=128)
-def _memory(build: Any, *key: Any) -> Any:
+def _memory(build: Callable[..., T], *key: object) -> T:
     return build(*key)
 
 

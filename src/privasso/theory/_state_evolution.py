@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -160,7 +160,7 @@ def _threshold(kappa: float) -> float:
     return math.inf if kappa == math.inf else positive_float("kappa", kappa)
 
 
-def check(model: Any, noise: Any) -> NoiseDesign:
+def check(model: object, noise: object) -> NoiseDesign:
     """Return the noise; raise an error unless these are a model and a noise design."""
     if isinstance(model, RotatedModel):
         raise ValueError(

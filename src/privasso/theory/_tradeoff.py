@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -165,7 +165,7 @@ def _correlated_rows(
     n_features: int | None,
     draws: int,
     rng: int | np.random.Generator | None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """One row per pair, with the columns of `tradeoff` and the standard error of E.
 
     From little noise to much at each λ, a point is the start of the next, and beyond the first
@@ -178,7 +178,7 @@ def _correlated_rows(
     rng = generator(rng)
     model = given_columns(model, noise, n_features, rng)
     seed = int(rng.integers(2**63))
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    found: dict[tuple[int, int], dict[str, object]] = {}
     for i, lam in enumerate(lams.tolist()):
         start, lost = None, None
         for j in np.argsort(sigmas, kind="stable").tolist():

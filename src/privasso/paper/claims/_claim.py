@@ -64,7 +64,7 @@ class Numbers:
             if all(cell.lstrip("+−-")[:1].isdigit() or cell in ("none", "—") for cell in cells)
         ]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the table for a JSON file."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {"title": self.title, "rows": rows}
@@ -112,7 +112,7 @@ class Claim:
             return Finding(ClaimVerdict.UNTESTED, f"needs {figures}", {})
         return self.judge(*(tables[name] for name in self.needs))
 
-    def record(self, finding: Finding) -> dict[str, Any]:
+    def record(self, finding: Finding) -> dict[str, object]:
         """Return the claim and a finding for a JSON file."""
         return {
             **{

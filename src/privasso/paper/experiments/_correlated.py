@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from privasso.model import GivenCovariance, Model, covariance_from_name
+from privasso.model import Model, covariance_from_name
 from privasso.noise import MatrixPower, column_noise_from_name
 from privasso.paper.experiments._experiment import (
     Experiment,
@@ -113,8 +113,6 @@ def covariance_model(parameters: Parameters) -> Model:
     """The model with the one covariance of a case, from its seed, law, correlation and N."""
     law, correlation, n = (parameters[name] for name in ("law", "columns", "n_features"))
     rng = stream({**parameters, "index": 0}, "columns", law, correlation, n)
-    model = replace(
+    return replace(
         model_of(parameters), covariance=covariance_from_name("columns", correlation)
     ).realised(n, rng)
-    assert isinstance(model.covariance, GivenCovariance)
-    return model

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from privasso.figures import BLUE, GREEN, ORANGE, SKY, figure
+from privasso.figures import BLUE, GREEN, ORANGE, SKY, Axes, Figure, figure
 from privasso.noise import column_noise_from_name
 from privasso.paper.experiments import (
     CorrelatedExperiment,
@@ -60,20 +60,19 @@ def _map_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"map_stability": grid(LAWS, DESIGNS, side, side, n_features=size)}
 
 
-def _draw_map(tables: Tables) -> Any:
+def _draw_map(tables: Tables) -> Figure:
     from matplotlib.colors import LogNorm
 
     critical, stability = tables["map_critical"], tables["map_stability"]
     canvas = figure(8.8, 8.0)
     panels = canvas.subplots(2, 2, sharex=True, sharey=True)
     scale = LogNorm(0.02, 2.0)
-    mesh = None
     for axes, (law, design) in zip(panels.flat, product(LAWS, DESIGNS), strict=True):
         points = stability.filter(law=law, design=design)
         lam, sigma = (np.unique(points[name].to_numpy()) for name in ("lam", "sigma"))
         E = points.sort("lam", "sigma")["E"].to_numpy().reshape(lam.size, sigma.size)
         look = {"norm": scale, "cmap": "viridis", "shading": "nearest", "rasterized": True}
-        mesh = axes.pcolormesh(sigma, lam, np.where(np.isfinite(E), E, np.nan), **look)
+        axes.pcolormesh(sigma, lam, np.where(np.isfinite(E), E, np.nan), **look)
         found = critical.filter(law=law, design=design).row(0, named=True)
         _lines(axes, found, LOOKS[design].colour, named=axes is panels[0, 0])
         place = {"transform": axes.transAxes, "fontsize": 9, "ha": "right"}
@@ -85,13 +84,14 @@ def _draw_map(tables: Tables) -> Any:
         axes.set_xlabel(r"noise level $\sigma_\eta$")
     for axes in panels[:, 0]:
         axes.set_ylabel("regularisation λ")
+    mesh = panels[-1, -1].collections[0]
     bar = canvas.colorbar(mesh, ax=panels, shrink=0.6, label="predicted error E", extend="both")
     bar.ax.yaxis.set_major_formatter("{x:g}")
     bar.ax.yaxis.set_minor_formatter("")
     return canvas
 
 
-def _lines(axes: Any, found: dict[str, Any], colour: str, *, named: bool) -> None:
+def _lines(axes: Axes, found: dict[str, Any], colour: str, *, named: bool) -> None:
     """Draw the critical lines: measured median and its 80 % band, and predicted (dashed)."""
     sigma = np.array([LOW / 10.0, HIGH])
     band = (found[name] * sigma for name in ("ratio_q10", "ratio_q90"))
@@ -153,7 +153,7 @@ def _correlated_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"correlated_tradeoff": pl.concat(parts)}
 
 
-def _draw_correlated(tables: Tables) -> Any:
+def _draw_correlated(tables: Tables) -> Figure:
     points, curves = tables["correlated_points"], tables["correlated_tradeoff"]
     canvas = figure(9.6, 4.6)
     left, right = canvas.subplots(1, 2, width_ratios=(1.15, 1.0))

@@ -12,7 +12,7 @@ import polars as pl
 
 import privasso as pv
 from privasso._validation import integer
-from privasso.figures import BLUE, GREEN, ORANGE
+from privasso.figures import BLUE, GREEN, ORANGE, Figure
 from privasso.paper.experiments import Experiment
 
 Tables = Mapping[str, pl.DataFrame]
@@ -119,7 +119,7 @@ class Settings:
         model = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
         return {"n_features": size, "samples": samples, "seed": self.seed, **model}
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the settings and the constants of the paper for a JSON file."""
         constants = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI, "lams": LAMS}
         return json.loads(json.dumps(asdict(self) | constants | {"path_sigma": PATH_SIGMA}))
@@ -169,7 +169,7 @@ class PaperFigure:
 
     name: str
     title: str
-    draw: Callable[[Tables], Any]
+    draw: Callable[[Tables], Figure]
     caption: Callable[[Tables], str]
     simulated: Callable[[Settings], Mapping[str, Sequence[Experiment]]] = lambda settings: {}
     predicted: Callable[[Settings], Mapping[str, pl.DataFrame]] = lambda settings: {}
@@ -207,7 +207,7 @@ def shown(table: pl.DataFrame, count: str) -> pl.DataFrame:
     return table.filter(table[count] * 2 >= table["samples"])
 
 
-def named(rows: pl.DataFrame, first: str, **what: Any) -> pl.DataFrame:
+def named(rows: pl.DataFrame, first: str, **what: object) -> pl.DataFrame:
     """Add columns that say what rows are about; those that are named in `first` come first."""
     values = {name: x if isinstance(x, pl.Expr) else pl.lit(x) for name, x in what.items()}
     found = rows.with_columns(**values, version=pl.lit(pv.__version__))

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from privasso.figures import GREY, figure
+from privasso.figures import GREY, Figure, figure
 from privasso.paper.experiments import Experiment, GridExperiment
 from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._curves import grid, noise_curves
@@ -49,7 +49,7 @@ def _noise_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"fig3_theory": curves}
 
 
-def _draw_noise(tables: Tables) -> Any:
+def _draw_noise(tables: Tables) -> Figure:
     points, theory = tables["fig3_points"], tables["fig3_theory"]
     lams = points["lam"].unique().sort().to_list()
     canvas = figure(11.0, 8.2)
@@ -133,7 +133,7 @@ def recursion() -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _draw_path(tables: Tables) -> Any:
+def _draw_path(tables: Tables) -> Figure:
     points, theory = tables["fig4_points"], tables["fig4_theory"]
     canvas = figure(9.4, 8.0)
     heights = {"height_ratios": [4, 4, 1]}
@@ -209,7 +209,7 @@ def _similar_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"similar_theory": pl.concat(parts)}
 
 
-def _draw_similar(tables: Tables) -> Any:
+def _draw_similar(tables: Tables) -> Figure:
     points, theory = tables["similar_points"], tables["similar_theory"]
     canvas = figure(11.0, 5.8)
     panels = canvas.subplots(2, len(OTHERS), sharex=True, sharey=True)

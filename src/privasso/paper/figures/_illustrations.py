@@ -11,7 +11,7 @@ import polars as pl
 from scipy.special import erfc, ndtr
 
 import privasso as pv
-from privasso.figures import GREY, figure
+from privasso.figures import GREY, Figure, figure
 from privasso.paper.experiments import Experiment, QuarterExperiment
 from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._figure import (
@@ -98,7 +98,7 @@ def _noise_tables(settings: Settings) -> dict[str, pl.DataFrame]:
     }
 
 
-def _draw_noise(tables: Tables) -> Any:
+def _draw_noise(tables: Tables) -> Figure:
     canvas = figure(7.2, 7.0)
     panels = canvas.subplots(2, 2, sharex=True, sharey=True)
     kinds = (("injected", "eta"), ("effective", "effective"))
@@ -185,7 +185,7 @@ def _channel_tables(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"fig2_channels": pl.DataFrame(rows)}
 
 
-def _draw_channels(tables: Tables) -> Any:
+def _draw_channels(tables: Tables) -> Figure:
     channels = tables["fig2_channels"]
     canvas = figure(9.0, 3.6)
     panels = canvas.subplots(1, 2, sharex=True, sharey=True)
@@ -289,7 +289,7 @@ def _zero(kappa: float, spread: float) -> float:
     return float(2.0 * np.trapezoid(slope**2 / mass * prior, z))
 
 
-def _draw_small(tables: Tables) -> Any:
+def _draw_small(tables: Tables) -> Figure:
     points, theory = (tables[name].filter(lam=SHOWN) for name in ("small_points", "small_theory"))
     canvas = figure(10.5, 6.8)
     panels = canvas.subplots(2, len(PANELS), sharex="row")

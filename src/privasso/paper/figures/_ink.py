@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from privasso.figures import GREY, PINK, plain_ticks
+from privasso.figures import GREY, PINK, Axes, Figure, plain_ticks
 from privasso.paper.figures._figure import DESIGNS, LOOKS, shown
 
 #: An entry of a legend: its name, and the look of its line or marker, or of several side by side.
@@ -26,7 +26,7 @@ OUTCOMES = (
 OPEN = {"ms": 5, "mfc": "white", "lw": 1.0, "capsize": 2}
 
 
-def finish(axes: Any, title: str = "", *, log: str = "xy", **properties: Any) -> None:
+def finish(axes: Axes, title: str = "", *, log: str = "xy", **properties: Any) -> None:
     """Logarithmic axes with plain numbers, no upper and right lines, a title, and properties."""
     for name in log:
         getattr(axes, f"set_{name}scale")("log")
@@ -39,19 +39,19 @@ def finish(axes: Any, title: str = "", *, log: str = "xy", **properties: Any) ->
         axes.set_title(title, loc="left", fontsize=10)
 
 
-def note(axes: Any, text: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
+def note(axes: Axes, text: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
     """Write a few words next to a point, shifted by some points of print."""
     look = {"fontsize": 9, **look}
     axes.annotate(text, at, xytext=shift, textcoords="offset points", **look)
 
 
-def legend(figure: Any, entries: list[Entry], *, columns: int = 0) -> None:
+def legend(figure: Figure, entries: list[Entry], *, columns: int = 0) -> None:
     """Add a legend above the figure, from names and looks, in one line or in some columns."""
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.lines import Line2D
 
     several = [looks if isinstance(looks, list) else [looks] for _, looks in entries]
-    handles = [tuple(Line2D([], [], **look) for look in looks) for looks in several]
+    handles: list[Any] = [tuple(Line2D([], [], **look) for look in looks) for looks in several]
     figure.legend(
         handles, [name for name, _ in entries], frameon=False, fontsize=9,
         loc="outside upper left", ncols=columns or len(handles), handlelength=2.0,
@@ -80,14 +80,14 @@ def designs_legend() -> list[Entry]:
     ]  # fmt: skip
 
 
-def predicted(axes: Any, theory: pl.DataFrame, x: str, y: str, **at: Any) -> None:
+def predicted(axes: Axes, theory: pl.DataFrame, x: str, y: str, **at: object) -> None:
     """Draw state evolution against x for both designs, as far as it has a fixed point."""
     for design in DESIGNS:
         line = theory.filter(design=design, status="stable", **at).sort(x)
         axes.plot(line[x], line[y], color=LOOKS[design].colour, lw=1.4)
 
 
-def measured(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None:
+def measured(axes: Axes, points: pl.DataFrame, x: str, y: str, **at: object) -> None:
     """Draw means with standard errors against x for both designs: the exact solver (open marks)."""
     for design in DESIGNS:
         rows = shown(points.filter(design=design, **at), "exists")
@@ -95,7 +95,7 @@ def measured(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None
         axes.errorbar(rows[x], rows[y], rows[f"{y}_se"], zorder=3, **look)
 
 
-def algorithm_1(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None:
+def algorithm_1(axes: Axes, points: pl.DataFrame, x: str, y: str, **at: object) -> None:
     """Draw the same means of Algorithm 1 (crosses)."""
     for design in DESIGNS:
         rows = shown(points.filter(design=design, **at), "amp_converged")
@@ -112,7 +112,7 @@ def theory_and_solver() -> list[Entry]:
 
 
 def compared(
-    axes: Any, points: pl.DataFrame, theory: pl.DataFrame, x: str, y: str, **at: Any
+    axes: Axes, points: pl.DataFrame, theory: pl.DataFrame, x: str, y: str, **at: object
 ) -> None:
     """State evolution, the exact solver and Algorithm 1 in one panel."""
     predicted(axes, theory, x, y, **at)
@@ -120,7 +120,7 @@ def compared(
     algorithm_1(axes, points, x, y, **at)
 
 
-def strip(axes: Any, table: pl.DataFrame, x: str, *, names: bool) -> None:
+def strip(axes: Axes, table: pl.DataFrame, x: str, *, names: bool) -> None:
     """Draw one row of bars per design: the shares of data sets by how Algorithm 1 ended."""
     levels = np.unique(table[x].to_numpy())
     half = 0.42 * np.min(np.diff(np.log(levels)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
-from privasso.figures import GREY, figure
+from privasso.figures import GREY, Figure, figure
 from privasso.paper.experiments import Experiment, GridExperiment, KktExperiment
 from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._curves import noise_curves
@@ -39,7 +39,7 @@ def _kkt_points(settings: Settings) -> dict[str, list[Experiment]]:
     }
 
 
-def slope(x: Any, y: Any) -> float:
+def slope(x: ArrayLike, y: ArrayLike) -> float:
     """Exponent of the power law that fits the points best, by least squares in logarithms."""
     return float(np.polyfit(np.log(np.asarray(x)), np.log(np.asarray(y)), 1)[0])
 
@@ -50,7 +50,7 @@ def kkt_curve(table: pl.DataFrame, law: str, design: str) -> pl.DataFrame:
     return rows.filter(rows["kkt_se"].is_not_null()).sort("n_features")
 
 
-def _draw_kkt(tables: Tables) -> Any:
+def _draw_kkt(tables: Tables) -> Figure:
     table = tables["kkt"]
     sizes = table["n_features"].unique().sort().to_numpy()
     canvas = figure(9.0, 4.0)
@@ -111,7 +111,7 @@ def _tail_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"tail_theory": pl.concat(noise_curves(*grid, n_features=size) for size in sizes)}
 
 
-def _draw_tail(tables: Tables) -> Any:
+def _draw_tail(tables: Tables) -> Figure:
     points, theory = tables["tail_points"], tables["tail_theory"]
     canvas = figure(9.0, 4.2)
     panels = canvas.subplots(1, 2, sharex=True, sharey=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from privasso.figures import BLUE, GREY, ORANGE, figure
+from privasso.figures import BLUE, GREY, ORANGE, Figure, figure
 from privasso.paper.experiments import Experiment, LeakageExperiment
 from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._curves import compare, frontier, infinite_limit, noise_curves
@@ -40,7 +39,7 @@ def _curves(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"fig5_tradeoff": pl.concat(parts)}
 
 
-def _draw_curves(tables: Tables) -> Any:
+def _draw_curves(tables: Tables) -> Figure:
     table = tables["fig5_tradeoff"]
     canvas = figure(10.5, 11.0)
     rows = list(product(LAWS, MEASURES))
@@ -130,7 +129,7 @@ def measured_over(table: pl.DataFrame, column: str) -> dict[int, float]:
     return means
 
 
-def _draw_leakage(tables: Tables) -> Any:
+def _draw_leakage(tables: Tables) -> Figure:
     rows = largest_data(tables["leakage"])
     canvas = figure(8.6, 0.5 * rows.height + 1.3)
     axes = canvas.subplots()
