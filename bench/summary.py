@@ -157,7 +157,8 @@ def wide() -> pl.DataFrame:
     off = measured - predicted
     labels, records = _kept("wide-real-labels"), _kept("wide-real-records")
     return facts(
-        cells=len(pairs), rms=f"{np.sqrt(np.mean(off**2)):.2f}", mean=f"{off.mean():.2f}",
+        cells=len(pairs), rms=f"{np.sqrt(np.mean(off**2)):.2f}",
+        mean=f"{off.mean():.2f}".replace("-", "−"),
         far=int(np.sum(np.abs(off) > 0.1 + 1e-9)), tables=len(labels),
         labels_kept=sum(x >= 0.8 for x in labels), records_kept=sum(x >= 0.8 for x in records),
         records_lost=sum(x < 0.2 for x in records),

@@ -27,7 +27,8 @@ EPSILONS = (1.0, 3.0, 10.0)
 KEPT = Path("build/wide/real.jsonl")
 OURS, NOTHING = "**screen, then fit**", "no privacy"
 #: A change of these makes what is kept of ours outdated.
-_ROOMS = ("operators", "problem", "solvers", "design", "accounting", "privacy", "fit")
+_ROOMS = ("accounting", "operators", "problem", "solvers", "queries", "privacy", "programs")
+_ROOMS += ("planning", "fit")
 _PEERS = {"records": peers.RECORDS, "labels": peers.LABELS}
 
 
