@@ -53,7 +53,7 @@ def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     return found(
         _verdict(counts),
         f"More Gram-based than isotropic noise is needed for the same growth of E in {later} of "
-        f"the {later + earlier} triples that differ, of {sum(counts)} in all. State evolution "
+        f"the {later + earlier} triples that differ; there are {sum(counts)}. State evolution "
         f"predicts that E under Gram-based noise is up to {excess:.1%} larger at low levels and "
         "smaller at high ones.",
         {
@@ -142,7 +142,7 @@ def _largest_excess(theory: pl.DataFrame) -> float:
     "d",
     "At large λ the noise design no longer matters.",
     section="III-C, Fig. 4(a)",
-    test=f"E of the two designs at the largest λ must differ by at most {SAME:.0%}, and no more "
+    test=f"E of the two designs at the largest λ must differ by at most {SAME:.0%}, not more "
     "than at the smallest λ that counts. A λ counts if at least half of the data sets have a "
     "minimiser under both designs. Confirmed if this holds for both laws, partly if for one.",
     needs="fig4_points",
