@@ -39,7 +39,7 @@ SAME = 0.02
     "The error E grows more gradually with the noise level under Gram-based noise.",
     section="III-C, Fig. 3",
     test="The noise level at which E of the exact minimiser has grown by 10, 100 and 400 % "
-    "over that of the lowest level. It has grown without bound where fewer than "
+    "over that of the lowest level, same data. It has grown without bound where fewer than "
     "half of the data sets have a minimiser. Levels are interpolated in logarithms, and two of "
     f"them differ if bands of {REAL:g} standard errors of E do not overlap. Confirmed if the level "
     "is higher under Gram-based noise in 95 % of the differences, contradicted below 50 %. "
