@@ -42,11 +42,11 @@ def test_every_field_is_on_the_page(privacy, binary, table, tmp_path):
     known = named("The model file")
     assert known >= {*model, *model["guarantee"], *(model["noise"] or {})}
     if privacy is not RECORDS:
-        kept, heading = (
-            (est.statistics_, "The file of kept statistics")
+        name, heading = (
+            ("statistics_", "The file of kept statistics")
             if privacy is STATISTICS
-            else (est.release_, "The file of a kept release")
+            else ("release_", "The file of a kept release")
         )
-        pv.save_release(kept, tmp_path / "kept.json")
+        pv.save_release(getattr(est, name), tmp_path / "kept.json")
         fields = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
         assert named(heading) >= set(fields)
