@@ -56,7 +56,7 @@ def targets() -> pl.DataFrame:
     start = column("bench-start_up", "s")
     theory = rows("bench-theory")
     points = numbers(row["ratio"] for row in theory if row["beside"] == "plain AMP")
-    grids = numbers(row["ratio"] for row in theory if row["beside"] == "import privasso")
+    grids = numbers(row["ratio"] for row in theory if row["beside"] == "import")
     large = [row for row in rows("bench-memory") if float(row["F, MB"]) >= 1.0]
     memory = numbers(row[x] for row in large for x in ("solve", "solve_many"))
     found = [
@@ -71,7 +71,7 @@ def targets() -> pl.DataFrame:
         ("proof of no minimiser over a solve", "≤ 20", _unbounded()),
         ("seconds to import, beyond NumPy, SciPy, scikit-learn", "≤ 1", start[1:2] - start[:1]),
         ("prediction over plain AMP", "≤ 0.05", points),
-        ("400 predictions over an import", "≤ 2", grids),
+        ("400 predictions over their import", "≤ 2", grids),
         ("simulated grid points, ours over NumPy", "≥ 5", _column("experiment / NumPy")),
         ("the same, Algorithm 1 alone", "≥ 5", _column("batch / NumPy")),
         ("fit for labels over scikit-learn", "≤ 4", numbers(row[time] for row in labels)),

@@ -47,9 +47,9 @@ def _percent(share: float) -> str:
     "noise it stays stable at higher levels.",
     section="III-C, Fig. 3",
     test="The smallest σ_η at which Algorithm 1 converges on fewer than half of the data sets (its "
-    "failure) must be larger under Gram-based noise. Confirmed if this holds in 95 % of the "
-    "pairs (law, λ) with a failure under isotropic noise; contradicted below 50 %, or if there "
-    "is no such failure.",
+    "failure) must be larger under Gram-based noise. The pairs (law, λ) with a "
+    "failure under isotropic noise count. Confirmed if this holds in 95 % of them, contradicted "
+    "below 50 % or if there are none.",
     needs="fig3_points",
 )
 def _stability_under_noise(points: pl.DataFrame) -> Finding:
@@ -75,7 +75,7 @@ def _stability_under_noise(points: pl.DataFrame) -> Finding:
     section="III-C, Fig. 4(a)",
     test="The λ at which Algorithm 1 converges on half of the data sets (log-linear "
     "interpolation). Confirmed if it is smaller under Gram-based noise for both laws, and by the "
-    "larger factor under v1; contradicted if it is smaller for neither law; partly otherwise.",
+    "larger factor under v1. Contradicted if it is smaller for neither law, partly otherwise.",
     needs="fig4_points",
 )
 def _smaller_lambda(points: pl.DataFrame) -> Finding:
@@ -99,10 +99,10 @@ def _smaller_lambda(points: pl.DataFrame) -> Finding:
     "e",
     "AMP typically converges when ρ̂ < α, and fails once ρ̂ exceeds α.",
     section="IV-A, Appendix A",
-    test="All runs of Figs. 3 and 4 and of one point outside the figures. Confirmed if at least "
-    "95 % of the runs converge where state evolution predicts ρ̂ < α, at least 95 % fail where "
-    "it predicts no fixed point, and at least half of the runs at the other point converge "
-    "too; contradicted if neither direction holds for half of the runs.",
+    test="All runs of Figs. 3 and 4 and of one point outside the figures. Where state "
+    "evolution predicts ρ̂ < α, at least 95 % of the runs must converge. Where it predicts no fixed "
+    "point, at least 95 % must fail. At the other point at least half must converge. Confirmed if "
+    "all three hold, contradicted if neither of the first two does for half of the runs.",
     needs="fig3_points fig4_points fig4_probe fig4_recursion",
 )
 def _convergence(
@@ -130,8 +130,8 @@ def _convergence(
     moves = (
         f"converge, to V = {fixed:.2f}."
         if settles
-        else f"do not converge to the fixed point V = {fixed:.2f} but move between "
-        f"{low:.2f} and {high:.2f}: the condition ρ̂ < α does not exclude such cycles."
+        else f"do not settle at V = {fixed:.2f} but move between {low:.2f} and {high:.2f}. "
+        "The condition ρ̂ < α does not exclude such cycles."
     )
     outside = "the point outside the figures"
     return found(
@@ -170,9 +170,8 @@ def _convergence(
     "Algorithm 1 returns the minimiser of the perturbed LASSO.",
     section="III-B, Algorithm 1",
     test="Largest KKT violation relative to λ where Algorithm 1 converges. Confirmed if it is at "
-    f"most {MINIMISER:.0e} at every N; partly if it is larger but decreases as a power of N "
-    f"with exponent at most {VANISHING:g}, so that it vanishes in the limit; contradicted "
-    "otherwise.",
+    f"most {MINIMISER:.0e} at every N. Partly if it is larger but vanishes in the limit: it "
+    f"decreases as a power of N with exponent at most {VANISHING:g}. Contradicted otherwise.",
     needs="kkt",
 )
 def _returns_minimiser(table: pl.DataFrame) -> Finding:

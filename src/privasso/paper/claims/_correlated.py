@@ -14,9 +14,10 @@ BEYOND, TIE = 2.0, 0.05
 FEW = 0.25
 _CASE = ("law", "columns", "sigma")
 _READINGS = (
-    "two readings of the Gram matrix: noise of variance ∝ v² on each column, v being the diagonal "
-    "of C, and noise of covariance ∝ C². Columns: autoregressive of correlation 0.5 and 0.9, three "
-    "common factors, and random eigenvectors with eigenvalues of two sizes."
+    "two readings of the Gram matrix. These are noise of variance ∝ v² on each column, v being the "
+    "diagonal of C, and noise of covariance ∝ C². Columns: "
+    "autoregressive of correlation 0.5 and 0.9, three common factors, and random eigenvectors with "
+    "eigenvalues of two sizes."
 )
 
 
@@ -85,8 +86,8 @@ def _stability(points: pl.DataFrame) -> Finding:
     section="III-C, carried over",
     ours=True,
     test="As for claim n, E of the exact minimiser at equal σ_η. Confirmed if it is smaller in "
-    f"95 % of the differences beyond {BEYOND:g} standard errors, contradicted below 50 %; "
-    f"undecided if fewer than {FEW:.0%} of the pairs differ.",
+    f"95 % of the differences beyond {BEYOND:g} standard errors, contradicted below 50 %. "
+    f"Undecided if fewer than {FEW:.0%} of the pairs differ.",
     needs="correlated_points",
 )
 def _error(points: pl.DataFrame) -> Finding:
@@ -188,7 +189,7 @@ def _extension(points: pl.DataFrame) -> Finding:
     return found(
         verdict_of(min(shares.values())),
         "State evolution for any covariance agrees with certified solves within "
-        f"{AGREE:g} standard errors, {', '.join(parts)} points with a minimiser on every data set. "
+        f"{AGREE:g} standard errors: {', '.join(parts)} points. "
         f"On these {runs} problems AMP converges in {amp} and vector AMP in {vamp}, without "
         "another solver.",
         {**shares, "runs": runs, "amp": amp, "vamp": vamp},

@@ -38,12 +38,12 @@ SAME = 0.02
     "b",
     "The error E grows more gradually with the noise level under Gram-based noise.",
     section="III-C, Fig. 3",
-    test="The noise level at which E of the exact minimiser has grown by 10, 100 and 400 %, "
-    "compared with the lowest level on the same data; it has grown without bound where fewer than "
+    test="The noise level at which E of the exact minimiser has grown by 10, 100 and 400 % "
+    "over that of the lowest level, same data. It has grown without bound where fewer than "
     "half of the data sets have a minimiser. Levels are interpolated in logarithms, and two of "
     f"them differ if bands of {REAL:g} standard errors of E do not overlap. Confirmed if the level "
-    "is higher under Gram-based noise in 95 % of the differences, contradicted below 50 %; "
-    f"undecided if fewer than {ENOUGH:.0%} of the triples (law, λ, growth) differ.",
+    "is higher under Gram-based noise in 95 % of the differences, contradicted below 50 %. "
+    f"Undecided if fewer than {ENOUGH:.0%} of the triples (law, λ, growth) differ.",
     needs="fig3_points fig3_theory",
 )
 def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
@@ -53,7 +53,7 @@ def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     return found(
         _verdict(counts),
         f"More Gram-based than isotropic noise is needed for the same growth of E in {later} of "
-        f"the {later + earlier} triples that differ, of {sum(counts)} in all. State evolution "
+        f"the {later + earlier} triples that differ; there are {sum(counts)}. State evolution "
         f"predicts that E under Gram-based noise is up to {excess:.1%} larger at low levels and "
         "smaller at high ones.",
         {
@@ -142,9 +142,9 @@ def _largest_excess(theory: pl.DataFrame) -> float:
     "d",
     "At large λ the noise design no longer matters.",
     section="III-C, Fig. 4(a)",
-    test=f"E of the two designs at the largest λ must differ by at most {SAME:.0%}, and by no more "
-    "than at the smallest λ at which at least half of the data sets have a minimiser under "
-    "both designs. Confirmed if this holds for both laws, partly if for one.",
+    test=f"E of the two designs at the largest λ must differ by at most {SAME:.0%}, not more "
+    "than at the smallest λ that counts. A λ counts if at least half of the data sets have a "
+    "minimiser under both designs. Confirmed if this holds for both laws, partly if for one.",
     needs="fig4_points",
 )
 def _large_lambda(points: pl.DataFrame) -> Finding:
@@ -186,8 +186,8 @@ def _agreement(points: pl.DataFrame, prediction: str) -> pl.DataFrame:
     "f",
     "State evolution describes AMP: their errors agree closely.",
     section="IV-A, Fig. 3",
-    test="Points of Figs. 3 and 4 at which at least half of the runs converge: state evolution for "
-    "N columns must predict a fixed point, and the mean E of Algorithm 1 must lie within "
+    test="Points of Figs. 3 and 4 at which at least half of the runs converge. State evolution for "
+    "N columns must predict a fixed point. The mean E of Algorithm 1 must lie within "
     f"{AGREE:g} standard errors of its E. Confirmed if so at 95 % of the points, contradicted "
     "below 50 %.",
     needs="fig3_points fig4_points",
@@ -270,9 +270,9 @@ def _similar(points: pl.DataFrame) -> Finding:
     "m",
     "State evolution has a large-N limit for any law of scales with finite second moments.",
     section="IV-A, decoupling",
-    test="v1 with isotropic noise. Contradicted if the limit is infinite, the finite-N prediction "
-    f"more than doubles over the range of N, and the measured E grows by more than {AGREE:g} "
-    "standard errors at one of the noise levels; undecided if only the last condition fails; "
+    test="v1 with isotropic noise. Three conditions of a contradiction: The limit is infinite. "
+    "Over the range of N the prediction more than doubles. At one of the noise levels the measured "
+    f"E grows by more than {AGREE:g} standard errors. Undecided if only the last one fails, "
     "confirmed otherwise.",
     needs="tail_points tail_theory",
 )
@@ -302,7 +302,7 @@ def _finite_limit(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     return found(
         _decided(grows, max(rises, default=0.0) > AGREE),
         f"Isotropic noise on v1, λ = {points['lam'][0]:g}: the limit of E is "
-        f"{'infinite' if infinite else 'finite'}, and over the range of N the prediction grows by "
+        f"{'infinite' if infinite else 'finite'}. Over the range of N the prediction grows by "
         f"a factor of {largest:.3g}.",
         {"growth_predicted": largest, "rises_measured": rises, "limit_infinite": infinite},
         ("Measured E", cells),

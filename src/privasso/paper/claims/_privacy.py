@@ -23,7 +23,7 @@ _RULE = (
     "A case is a law, a λ and one of the two measures of leakage. In each, E is compared at equal "
     f"leakage, from the least that both designs reach to {RANGE:g} times that. Gram-based noise is "
     "better if its least leakage is lower or its E is somewhere lower, and the opposite holds "
-    f"nowhere; differences up to {TIE:.0%} do not count. Confirmed if it is better or equal in all "
+    f"nowhere. Differences up to {TIE:.0%} do not count. Confirmed if it is better or equal in all "
     "cases, contradicted if it is better in none."
 )
 
@@ -33,9 +33,9 @@ _RULE = (
     "Leakage diverges as σ_η → 0; it falls as the noise level grows, and rises again when the "
     "level is too high.",
     section="IV-B, Fig. 5",
-    test="One curve per law, design, λ and measure of leakage. Two conditions: over the lowest "
-    "decade of σ_η the exponent of the leakage is below −0.5, and near the critical level the "
-    "leakage is above 1.1 times its minimum. Confirmed if both hold for 95 % of the curves, "
+    test="One curve per law, design, λ and measure of leakage. Over the lowest decade "
+    "of σ_η the exponent of the leakage must be below −0.5. Near the critical level the "
+    "leakage must be above 1.1 times its minimum. Confirmed if both hold for 95 % of the curves, "
     "contradicted below 50 %.",
     needs="fig5_tradeoff",
 )
@@ -127,7 +127,7 @@ def _consistently_better(table: pl.DataFrame) -> Finding:
 @claim(
     "k",
     "Noise in proportion to the Gram matrix (variance ∝ v²) is the design to choose. (The "
-    "paper compares it only with isotropic noise and does not say that v² is the best power.)",
+    "paper compares it only with isotropic noise. It does not say that v² is the best power.)",
     section="II-C, III-A (implied)",
     ours=True,
     test="As for claim h, compared with noise of variance ∝ v.",
