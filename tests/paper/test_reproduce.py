@@ -14,8 +14,7 @@ from matplotlib.text import Text
 
 from privasso.figures import render
 from privasso.paper import Settings, _output, reproduce
-from privasso.paper.claims import CLAIMS
-from privasso.paper.figures import FIGURES
+from privasso.paper._study import CLAIMS, FIGURES
 
 pytestmark = pytest.mark.timeout(300)  # the figures of the whole paper, drawn once
 PNG = b"\x89PNG"

@@ -15,8 +15,9 @@ import privasso as pv
 from privasso._files import write_whole
 from privasso.figures import render
 from privasso.page import Page
-from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts, markdown, parted
-from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, PaperFigure, Settings, Tables
+from privasso.paper._claim import NOTATION, ClaimVerdict, Decided, count_verdicts, markdown, parted
+from privasso.paper._figure import ALPHA, RHO, SIGMA_XI, PaperFigure, Settings, Tables
+from privasso.paper._study import FIGURES
 
 #: Packages whose versions the manifest names.
 PACKAGES = ("numpy", "scipy", "numba", "polars", "matplotlib")

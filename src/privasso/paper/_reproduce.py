@@ -12,10 +12,11 @@ from pathlib import Path
 import polars as pl
 
 from privasso._validation import integer
+from privasso.paper._claim import Decided
+from privasso.paper._figure import PaperFigure, Settings
 from privasso.paper._output import Drawn, Output, pictures
-from privasso.paper.claims import Decided, decide
-from privasso.paper.experiments import Experiment, run, workers
-from privasso.paper.figures import FIGURES, PaperFigure, Settings
+from privasso.paper._run import run, workers
+from privasso.paper._study import FIGURES, decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +91,8 @@ def reproduce(
     output = Output(Path(folder))
 
     begin = time.perf_counter()
-    experiments: dict[str, Experiment] = {}
-    for figure in wanted:
-        experiments |= figure.experiments(settings)
+    simulated = {figure.name: figure.simulated(settings) for figure in wanted}
+    experiments = {table: one for some in simulated.values() for table, one in some.items()}
     results: dict[str, pl.DataFrame] = {}
     if experiments:
         results = run(experiments, store=output.folder / ".store", jobs=jobs, progress=report)
@@ -105,7 +105,8 @@ def reproduce(
         for number, figure in enumerate(wanted):
             report(number, len(wanted), f"Drawing {figure.name}")
             start = time.perf_counter()
-            own = figure.tables(settings, results)
+            own = {name: results[name] for name in simulated[figure.name]}
+            own |= figure.predicted(settings)
             tables |= own
             output.tables(own)
             draw = partial(pictures, figure.name, own)
