@@ -9,8 +9,6 @@ import pytest
 from privasso.tables import check_ending, check_labels, open_table, table_bytes
 from privasso.tables._genotypes import read_labels
 
-pytestmark = pytest.mark.usefixtures("one_reader")
-
 FRAME = pl.DataFrame(
     {
         "age": [61, 48, 55],

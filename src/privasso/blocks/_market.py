@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from privasso._fields import OTHER, SPACES, decimal
-from privasso._files import fits_memory, open_regular
+from privasso._files import fits_memory, open_regular, unreadable
 from privasso._text import escaped
 
 #: Bytes that are read at a time, and those of the longest line.
@@ -51,7 +51,7 @@ def read_market(path: Path) -> sp.csr_array:
                 most = _ROOM + _PER_BYTE * os.fstat(raw.fileno()).st_size
                 return _matrix(path, file, most)
         except (EOFError, OSError, zlib.error):
-            raise _unreadable(path) from None
+            raise unreadable(path) from None
 
 
 def _matrix(path: Path, file: gzip.GzipFile | BinaryIO, most: int) -> sp.csr_array:
@@ -63,7 +63,7 @@ def _matrix(path: Path, file: gzip.GzipFile | BinaryIO, most: int) -> sp.csr_arr
         parts.append(part)
         count, read = count + part[0].size, read + len(lines)
         if file.tell() > most or not fits_memory(64 * count):
-            raise _unreadable(path)
+            raise unreadable(path)
     if max(m, n) > max(_SIZE, read) or not fits_memory(16 * m):
         raise ValueError(f"{escaped(path)} has more rows or columns than a file of its size may")
     rows, columns, values = (np.concatenate(some) for some in zip(*parts, strict=True))
@@ -74,7 +74,7 @@ def _head(path: Path, file: gzip.GzipFile | BinaryIO) -> tuple[int, int, bool]:
     """Rows, columns, and whether every entry is one, from the first lines."""
     words = file.readline(_LONGEST).lower().split()
     if words[:2] != [b"%%matrixmarket", b"matrix"] or len(words) != 5:
-        raise _unreadable(path)
+        raise unreadable(path)
     kinds = (b"real", b"double", b"integer", b"pattern")
     if words[2] != b"coordinate" or words[3] not in kinds or words[4] != b"general":
         raise ValueError(
@@ -86,7 +86,7 @@ def _head(path: Path, file: gzip.GzipFile | BinaryIO) -> tuple[int, int, bool]:
         line = file.readline(_LONGEST)
     sizes = re.fullmatch(rb"\s*0*([1-9]\d{0,17})\s+0*([1-9]\d{0,17})\s+\d{1,18}\s*", line)
     if sizes is None:
-        raise _unreadable(path)
+        raise unreadable(path)
     return int(sizes[1]), int(sizes[2]), words[3] == b"pattern"
 
 
@@ -167,10 +167,3 @@ def _read(data, m, n, pattern, rows, columns, values, cells):
             count += 1
         start = end + 1
     return count
-
-
-def _unreadable(path: Path) -> ValueError:
-    return ValueError(
-        f"{escaped(path)} cannot be read: it is no Matrix Market file, is damaged, or is too large "
-        "for this machine"
-    )

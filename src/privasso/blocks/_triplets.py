@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from privasso._text import escaped
 from privasso._types import SparseMatrix
-from privasso.blocks._files import Stamp, schema_of
-from privasso.blocks._readers import rows_of
+from privasso.blocks._files import Stamp, rows_of, schema_of
 
 #: Lines that are read at a time.
 _CHUNK = 1 << 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
+from privasso._types import Matrix, SparseMatrix
 from privasso.encoding._columns import LevelCode, Levels, NumberCode, Numbers
 from privasso.encoding._troubles import Trouble
 
@@ -106,7 +106,7 @@ def infinite_row(values: np.ndarray) -> int | None:
     return int(rows[0]) if rows.size else None
 
 
-def assembled(parts: list[Part], shape: tuple[int, int]) -> np.ndarray | sp.csr_array:
+def assembled(parts: list[Part], shape: tuple[int, int]) -> Matrix:
     """Put parts side by side: dense in Fortran order, or sparse where that is much smaller."""
     size, stored = shape[0] * shape[1], sum(part.stored for part in parts)
     if size > _TINY and stored <= _SPARSE_SHARE * size:
@@ -122,8 +122,10 @@ def assembled(parts: list[Part], shape: tuple[int, int]) -> np.ndarray | sp.csr_
     return X
 
 
-def _sparse(parts: list[Part], shape: tuple[int, int]) -> sp.csr_array:
+def _sparse(parts: list[Part], shape: tuple[int, int]) -> SparseMatrix:
     """Store the columns one after the other, and turn them into rows once."""
+    import scipy.sparse as sp  # which a process that reads files does not load
+
     indices, data, counts = [], [], []
     for part in parts:
         if isinstance(part, NumberPart):

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX, read_array
 
-from privasso._files import fits_memory, open_regular
+from privasso._files import fits_memory, open_regular, unreadable
 from privasso._text import escaped
-from privasso.tables._table import NumberTable, check_size, unreadable
+from privasso.tables._table import NumberTable, check_size
 
 LABELS = "y"
 #: Of the name of an array in the archive.

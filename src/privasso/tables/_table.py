@@ -246,15 +246,6 @@ def not_numbers(path: Path, target: str) -> ValueError:
     )
 
 
-def unreadable(path: Path) -> ValueError:
-    """The error for a file that is not what its ending says."""
-    kind = path.suffix.lstrip(".").lower()
-    return ValueError(
-        f"{escaped(path)} cannot be read as {kind}: the file is damaged, of another kind, or too "
-        "large for this machine"
-    )
-
-
 def check_size(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse a table without rows, with too many columns, or too large for the memory."""
     if n_rows == 0:

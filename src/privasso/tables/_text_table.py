@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso._files import fits_memory, open_regular
+from privasso._files import fits_memory, open_regular, unreadable
 from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble, read_declared, read_series
-from privasso.tables._table import Asked, Table, check_size, unreadable
+from privasso.tables._table import Asked, Table, check_size
 
 if TYPE_CHECKING:
     from privasso.tables._text_lines import TextLines
