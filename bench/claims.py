@@ -18,7 +18,7 @@ import polars as pl
 from bench.page import DATA, write
 from privasso._files import write_whole
 from privasso.paper._claim import ClaimVerdict, Decided, Finding, Numbers, markdown
-from privasso.paper._study import CLAIMS, FIGURES
+from privasso.paper._reproduce import CLAIMS, FIGURES
 
 DOCS = DATA.parent
 PAGE, RECORD = DOCS / "claims.md", DATA / "claims.json"

@@ -6,7 +6,7 @@ import pytest
 
 from privasso.paper._claim import ClaimVerdict, Finding, count_verdicts
 from privasso.paper._correlated import CORRELATIONS, GRAMS, NAMES
-from privasso.paper._study import CLAIMS
+from privasso.paper._reproduce import CLAIMS
 
 LAWS, DESIGNS = ("uniform", "lognormal"), ("isotropic", "gram")
 SAMPLES = 100

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from privasso.figures import render
 from privasso.paper import Settings, _output, reproduce
-from privasso.paper._study import CLAIMS, FIGURES
+from privasso.paper._reproduce import CLAIMS, FIGURES
 
 pytestmark = pytest.mark.timeout(300)  # the figures of the whole paper, drawn once
 PNG = b"\x89PNG"

@@ -1,9 +1,9 @@
 """The study of the paper by Tanzawa and Sakata (2026). Nothing in the library depends on it.
 
 Each figure is a file, with what is simulated and predicted for it, how it is drawn and described,
-and what it says about the claims of the paper. `reproduce` goes through it in this order: `_run`
-simulates, in runs that can be resumed; the figures of `_study` make tables and drawings of the
-results; its claims are decided from the tables; `_output` writes all of it with one page to read.
+and how claims of the paper are decided from its tables; `claims.toml` says what these are.
+`reproduce` simulates, in runs that can be resumed (`_run`), makes tables and drawings of the
+results, decides on the claims, and writes all of it with one page to read (`_output`).
 """
 
 from privasso.paper._claim import parted

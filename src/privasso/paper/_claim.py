@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,7 +102,7 @@ class Claim:
     statement: str
     section: str
     test: str
-    needs: tuple[str, ...]
+    needs: list[str]
     judge: Callable[..., Finding]
     ours: bool = False
 
@@ -129,17 +131,19 @@ class Claim:
 Decided = list[tuple[Claim, Finding]]
 
 
-#: All claims; the modules that declare them add them here.
+#: What the claims say, by their letters.
+_DECLARED = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
+#: All claims; the modules that decide on them add them here.
 REGISTRY: list[Claim] = []
 
 
-def claim(
-    key: str, statement: str, *, section: str, test: str, needs: str, ours: bool = False
-) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
-    """Declare a claim; the function below decides on it, from the tables that it `needs`."""
+def claim(key: str, **numbers: float) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
+    """Let the function below decide on a declared claim, with the numbers that its test names."""
 
     def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
-        REGISTRY.append(Claim(key, statement, section, test, tuple(needs.split()), judge, ours))
+        declared = dict(_DECLARED[key])
+        test = declared.pop("test").format(**numbers)
+        REGISTRY.append(Claim(key, judge=judge, test=test, **declared))
         return judge
 
     return declare

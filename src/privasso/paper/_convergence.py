@@ -29,17 +29,7 @@ def _percent(share: float) -> str:
     return "—" if np.isnan(share) else f"{share:.1%}"
 
 
-@claim(
-    "a",
-    "Under isotropic noise AMP stops converging beyond some noise level; under Gram-based "
-    "noise it stays stable at higher levels.",
-    section="III-C, Fig. 3",
-    test="The smallest σ_η at which Algorithm 1 converges on fewer than half of the data sets (its "
-    "failure) must be larger under Gram-based noise. Confirmed if this holds in 95 % of the "
-    "pairs (law, λ) with a failure under isotropic noise; contradicted below 50 %, or if there "
-    "is no such failure.",
-    needs="fig3_points",
-)
+@claim("a")
 def _stability_under_noise(points: pl.DataFrame) -> Finding:
     pairs = {
         case: [failure_level(rows.filter(design=design)) for design in DESIGNS]
@@ -57,15 +47,7 @@ def _stability_under_noise(points: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "c",
-    "Gram-based noise permits a smaller λ than isotropic noise, most of all under v1.",
-    section="III-C, Fig. 4(a)",
-    test="The λ at which Algorithm 1 converges on half of the data sets (log-linear "
-    "interpolation). Confirmed if it is smaller under Gram-based noise for both laws, and by the "
-    "larger factor under v1; contradicted if it is smaller for neither law; partly otherwise.",
-    needs="fig4_points",
-)
+@claim("c")
 def _smaller_lambda(points: pl.DataFrame) -> Finding:
     gains, cells = {}, []
     for (law,), rows in groups(points):
@@ -83,16 +65,7 @@ def _smaller_lambda(points: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "e",
-    "AMP typically converges when ρ̂ < α, and fails once ρ̂ exceeds α.",
-    section="IV-A, Appendix A",
-    test="All runs of Figs. 3 and 4 and of one point outside the figures. Confirmed if at least "
-    "95 % of the runs converge where state evolution predicts ρ̂ < α, at least 95 % fail where "
-    "it predicts no fixed point, and at least half of the runs at the other point converge "
-    "too; contradicted if neither direction holds for half of the runs.",
-    needs="fig3_points fig4_points fig4_probe fig4_recursion",
-)
+@claim("e")
 def _convergence(
     noise: pl.DataFrame, path: pl.DataFrame, probes: pl.DataFrame, recursion: pl.DataFrame
 ) -> Finding:
@@ -166,16 +139,7 @@ def _agreement(points: pl.DataFrame, prediction: str) -> pl.DataFrame:
     )
 
 
-@claim(
-    "f",
-    "State evolution describes AMP: their errors agree closely.",
-    section="IV-A, Fig. 3",
-    test="Points of Figs. 3 and 4 at which at least half of the runs converge: state evolution for "
-    "N columns must predict a fixed point, and the mean E of Algorithm 1 must lie within "
-    f"{AGREE:g} standard errors of its E. Confirmed if so at 95 % of the points, contradicted "
-    "below 50 %.",
-    needs="fig3_points fig4_points",
-)
+@claim("f", AGREE=AGREE)
 def _state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
     points = pl.concat([noise, path])
     stable = _agreement(points, "E_theory")

@@ -44,11 +44,6 @@ BEYOND, TIE = 2.0, 0.05
 #: With fewer differences than this part of the pairs, a claim about them is undecided.
 FEW = 0.25
 _CASE = ("law", "columns", "sigma")
-_READINGS = (
-    "two readings of the Gram matrix: noise of variance ∝ v² on each column, v being the diagonal "
-    "of C, and noise of covariance ∝ C². Columns: autoregressive of correlation 0.5 and 0.9, three "
-    "common factors, and random eigenvectors with eigenvalues of two sizes."
-)
 
 
 @dataclass(frozen=True)
@@ -227,17 +222,7 @@ def _off(points: pl.DataFrame, name: str, other: str) -> np.ndarray:
     return (points[name] - points[other]).to_numpy() / np.maximum(spread, 1e-9)
 
 
-@claim(
-    "n",
-    "Correlated columns: Gram-based noise permits a smaller λ than isotropic noise (claims a "
-    "and c).",
-    section="III-C, carried over",
-    ours=True,
-    test=f"The critical λ/σ_η of data sets by linear programming, for {_READINGS} A difference "
-    f"counts beyond {BEYOND:g} standard errors. Confirmed if it is smaller in 95 % of the "
-    "cases (law, columns, reading), contradicted below 50 %.",
-    needs="correlated_points",
-)
+@claim("n", BEYOND=BEYOND)
 def _stability(points: pl.DataFrame) -> Finding:
     first = points.filter(sigma=points["sigma"][0])
     cells, values, holds = [], {}, []
@@ -272,17 +257,7 @@ def _stability(points: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "o",
-    "Correlated columns: the error E is smaller under Gram-based noise of the same level "
-    "(claim b).",
-    section="III-C, carried over",
-    ours=True,
-    test="As for claim n, E of the exact minimiser at equal σ_η. Confirmed if it is smaller in "
-    f"95 % of the differences beyond {BEYOND:g} standard errors, contradicted below 50 %; "
-    f"undecided if fewer than {FEW:.0%} of the pairs differ.",
-    needs="correlated_points",
-)
+@claim("o", BEYOND=BEYOND, FEW=FEW)
 def _error(points: pl.DataFrame) -> Finding:
     counts = {}
     for design in GRAMS:
@@ -310,16 +285,7 @@ def _error(points: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "p",
-    "Correlated columns: Gram-based noise has the better trade-off of error and leakage (claim h).",
-    section="IV-B, carried over",
-    ours=True,
-    test="Predicted E at equal predicted OnAveKL of the whole vector, over all levels of noise. "
-    f"Differences up to {TIE:.0%} are ties. Confirmed if the two readings are better or equal "
-    "in 95 % of the cases (columns, reading), contradicted below 50 %.",
-    needs="correlated_tradeoff",
-)
+@claim("p", TIE=TIE)
 def _tradeoff(table: pl.DataFrame) -> Finding:
     law, lam = str(table["law"][0]), float(table["lam"][0])
     holds, cells, values = [], [], {}
@@ -351,17 +317,7 @@ def _tradeoff(table: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "q",
-    "The analysis extends to general covariances, where AMP may fail; vector AMP is the "
-    "natural next step.",
-    section="V",
-    test="State evolution for any covariance must agree with certified solves, in E and in ρ̂, "
-    f"within {AGREE:g} combined standard errors. Confirmed if so at 95 % of the points at "
-    "which every data set has a minimiser, contradicted below 50 %. Where AMP and vector AMP "
-    "converge is reported.",
-    needs="correlated_points",
-)
+@claim("q", AGREE=AGREE)
 def _extension(points: pl.DataFrame) -> Finding:
     there = points.filter(points["exists"] == points["samples"], status_theory="stable")
     shares, parts = {}, []

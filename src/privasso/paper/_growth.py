@@ -34,18 +34,7 @@ ENOUGH = 0.1
 SAME = 0.02
 
 
-@claim(
-    "b",
-    "The error E grows more gradually with the noise level under Gram-based noise.",
-    section="III-C, Fig. 3",
-    test="The noise level at which E of the exact minimiser has grown by 10, 100 and 400 %, "
-    "compared with the lowest level on the same data; it has grown without bound where fewer than "
-    "half of the data sets have a minimiser. Levels are interpolated in logarithms, and two of "
-    f"them differ if bands of {REAL:g} standard errors of E do not overlap. Confirmed if the level "
-    "is higher under Gram-based noise in 95 % of the differences, contradicted below 50 %; "
-    f"undecided if fewer than {ENOUGH:.0%} of the triples (law, λ, growth) differ.",
-    needs="fig3_points fig3_theory",
-)
+@claim("b", REAL=REAL, ENOUGH=ENOUGH)
 def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     cells, counts = _growths(points, "lam")
     later, earlier, _ = counts
@@ -138,15 +127,7 @@ def _largest_excess(theory: pl.DataFrame) -> float:
     return float(max(0.0, excess.max(initial=0.0)))
 
 
-@claim(
-    "d",
-    "At large λ the noise design no longer matters.",
-    section="III-C, Fig. 4(a)",
-    test=f"E of the two designs at the largest λ must differ by at most {SAME:.0%}, and by no more "
-    "than at the smallest λ at which at least half of the data sets have a minimiser under "
-    "both designs. Confirmed if this holds for both laws, partly if for one.",
-    needs="fig4_points",
-)
+@claim("d", SAME=SAME)
 def _large_lambda(points: pl.DataFrame) -> Finding:
     values, cells, met = {}, [], []
     for (law,), rows in groups(points):
@@ -169,16 +150,7 @@ def _large_lambda(points: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "r",
-    "Similar trends are observed for other values of α and ρ.",
-    section="III-C",
-    test="The tests of claims a and b for four other pairs (α, ρ), one λ and both laws. For a the "
-    "noise level at which Algorithm 1 converges on half of the data sets (log-linear "
-    "interpolation) must be higher under Gram-based noise. Confirmed if a holds in 95 % of the "
-    "pairs and b in 95 % of the differences, contradicted if either holds below 50 %.",
-    needs="similar_points",
-)
+@claim("r")
 def _similar(points: pl.DataFrame) -> Finding:
     cells, higher = [], []
     grown, counts = _growths(points, "alpha", "rho")

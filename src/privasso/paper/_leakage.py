@@ -154,15 +154,7 @@ def _caption(tables: Tables) -> str:
     )
 
 
-@claim(
-    "j",
-    "In the high-dimensional limit the OnAveKL is the sum over components, cwOnAveKL.",
-    section="IV-B",
-    test="Compared with Monte Carlo of the exact density of the released vector at the larger N: "
-    f"cwOnAveKL must lie within {AGREE:g} standard errors. Confirmed if so at 95 % of the "
-    "points, contradicted below 50 %.",
-    needs="leakage",
-)
+@claim("j", AGREE=AGREE)
 def _component_wise(table: pl.DataFrame) -> Finding:
     rows = largest_data(table)
     ratio = (rows["onavekl_mc"] / rows["onavekl_paper"]).to_numpy()

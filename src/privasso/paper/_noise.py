@@ -211,15 +211,7 @@ def _channel_caption(tables: Tables) -> str:
     )
 
 
-@claim(
-    "l",
-    "The effective noise on the estimate is approximately isotropic under Gram-based noise.",
-    section="II-C, Fig. 1",
-    test="Ratio of the axes of the ellipse of (FᵀF)⁻¹η for two uncorrelated columns, to which the "
-    f"paper's eq. (3) applies. Confirmed if it is at most {ROUND:g} : 1, partly if it is smaller "
-    "than under isotropic noise, contradicted otherwise.",
-    needs="fig1_covariances",
-)
+@claim("l", ROUND=ROUND)
 def _effective_isotropy(table: pl.DataFrame) -> Finding:
     rows = table.filter(noise="effective", correlation=0.0)
     iso, gram = (rows.filter(design=x)["axis_ratio"][0] for x in DESIGNS)

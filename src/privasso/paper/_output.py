@@ -7,17 +7,17 @@ import io
 import json
 import os
 import platform
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import privasso as pv
 from privasso._files import write_whole
-from privasso.figures import render
+from privasso.figures import Figure, render
 from privasso.page import Page
 from privasso.paper._claim import NOTATION, ClaimVerdict, Decided, count_verdicts, markdown, parted
 from privasso.paper._figure import ALPHA, RHO, SIGMA_XI, PaperFigure, Settings, Tables
-from privasso.paper._study import FIGURES
 
 #: Packages whose versions the manifest names.
 PACKAGES = ("numpy", "scipy", "numba", "polars", "matplotlib")
@@ -44,9 +44,9 @@ class Drawn(NamedTuple):
     caption: str
 
 
-def pictures(name: str, tables: Tables) -> Pictures:
+def pictures(draw: Callable[[Tables], Figure], tables: Tables) -> Pictures:
     """Draw a figure, given its tables."""
-    drawing = FIGURES[name].draw(tables)
+    drawing = draw(tables)
     pdf = render(drawing, "pdf")
     drawing.set_layout_engine("none")  # the PDF has fixed the layout; a second pass is slow
     return Pictures(pdf, render(drawing, "png"))
@@ -74,12 +74,14 @@ class Output:
         self._write(f"figures/{name}.pdf", pictures.pdf)
         self._write(f"figures/{name}.png", pictures.png)
 
-    def findings(self, settings: Settings, drawn: list[Drawn], claims: Decided) -> None:
-        """Write the claims and the page."""
+    def findings(
+        self, settings: Settings, drawn: list[Drawn], claims: Decided, command: str
+    ) -> None:
+        """Write the claims and the page, which says by which command it was made."""
         header = f"{count_verdicts(claims)} {_scope(settings)}"
         self._write("claims.md", markdown(claims, header))
         self._write("claims.json", _json([claim.record(finding) for claim, finding in claims]))
-        self._write("index.html", _page(settings, drawn, claims).html())
+        self._write("index.html", _page(settings, drawn, claims, command).html())
 
     def manifest(
         self, settings: Settings, figures: list[str], seconds: dict[str, float]
@@ -108,7 +110,7 @@ def _json(content: object) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
+def _page(settings: Settings, drawn: list[Drawn], claims: Decided, command: str) -> Page:
     """The page: verdicts first, then each figure with its caption, then all numbers."""
     out = Page("Stabilizing private LASSO: the paper, reproduced")
     out.paragraph(
@@ -138,7 +140,7 @@ def _page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
             out.paragraph(f"{numbers.title}:", kind="note")
             out.table(numbers.columns, numbers.rows, numeric=numbers.numeric())
     out.heading("How to repeat this")
-    out.code(_command(settings, [figure.name for figure, _, _ in drawn]))
+    out.code(command)
     out.paragraph(
         "Tables (CSV and Parquet), figures (PDF and PNG), claims.json and manifest.json are in the "
         "same folder as this page. The same seed gives the same tables, byte for byte, for any "
@@ -162,11 +164,3 @@ def _scope(settings: Settings) -> str:
         f"A {settings.name} run: smaller data, fewer data sets and coarser grids than the full "
         "one (N = 1000, 100 data sets per point). Its verdicts are provisional. " + text
     )
-
-
-def _command(settings: Settings, figures: list[str]) -> str:
-    """Return the command line that repeats a run."""
-    words = ["privasso", "reproduce"]
-    words += figures if len(figures) < len(FIGURES) else []
-    words += ["--quick"] if settings.name == "quick" else []
-    return " ".join([*words, f"--samples {settings.samples}", f"--seed {settings.seed}"])

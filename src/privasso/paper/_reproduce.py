@@ -12,11 +12,25 @@ from pathlib import Path
 import polars as pl
 
 from privasso._validation import integer
-from privasso.paper._claim import Decided
+from privasso.paper import _convergence, _growth  # noqa: F401  (they declare claims)
+from privasso.paper._claim import REGISTRY, Decided
+from privasso.paper._correlated import CORRELATED
+from privasso.paper._error import FIG3, FIG4, SIMILAR
+from privasso.paper._existence import MAP
 from privasso.paper._figure import PaperFigure, Settings
+from privasso.paper._leakage import LEAKAGE
+from privasso.paper._noise import FIG1, FIG2
 from privasso.paper._output import Drawn, Output, pictures
 from privasso.paper._run import run, workers
-from privasso.paper._study import FIGURES, decide
+from privasso.paper._sizes import KKT, TAIL
+from privasso.paper._small import SMALL
+from privasso.paper._tradeoff import FIG5
+
+_ALL = (FIG1, FIG2, FIG3, FIG4, FIG5, SIMILAR, SMALL, MAP, KKT, LEAKAGE, TAIL, CORRELATED)
+#: The figures of the paper, and seven more.
+FIGURES = {figure.name: figure for figure in _ALL}
+#: The claims, in the order of their letters.
+CLAIMS = tuple(sorted(REGISTRY, key=lambda claim: claim.key))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +123,7 @@ def reproduce(
             own |= figure.predicted(settings)
             tables |= own
             output.tables(own)
-            draw = partial(pictures, figure.name, own)
+            draw = partial(pictures, figure.draw, own)
             begun.append((figure, figure.caption(own), pool.submit(draw).result if pool else draw))
             seconds[figure.name] = time.perf_counter() - start
         report(len(wanted), len(wanted), "Writing the page")
@@ -118,8 +132,16 @@ def reproduce(
             output.pictures(figure.name, made)
             drawn.append(Drawn(figure, made.png, caption))
 
-    claims = decide(tables)
-    output.findings(settings, drawn, claims)
+    claims = [(claim, claim.decide(tables)) for claim in CLAIMS]
+    output.findings(settings, drawn, claims, _command(settings, names))
     seconds["total"] = time.perf_counter() - begin
     manifest = output.manifest(settings, names, seconds)
     return Reproduction(output.folder, claims, tables, manifest)
+
+
+def _command(settings: Settings, figures: list[str]) -> str:
+    """Return the command line that repeats a run."""
+    words = ["privasso", "reproduce"]
+    words += figures if len(figures) < len(FIGURES) else []
+    words += ["--quick"] if settings.name == "quick" else []
+    return " ".join([*words, f"--samples {settings.samples}", f"--seed {settings.seed}"])

@@ -210,16 +210,7 @@ def _tail_caption(tables: Tables) -> str:
     )
 
 
-@claim(
-    "i",
-    "Algorithm 1 returns the minimiser of the perturbed LASSO.",
-    section="III-B, Algorithm 1",
-    test="Largest KKT violation relative to λ where Algorithm 1 converges. Confirmed if it is at "
-    f"most {MINIMISER:.0e} at every N; partly if it is larger but decreases as a power of N "
-    f"with exponent at most {VANISHING:g}, so that it vanishes in the limit; contradicted "
-    "otherwise.",
-    needs="kkt",
-)
+@claim("i", MINIMISER=MINIMISER, VANISHING=VANISHING)
 def _returns_minimiser(table: pl.DataFrame) -> Finding:
     worst, cells, exponents = 0.0, [], []
     for law, design in table.select("law", "design").unique(maintain_order=True).rows():
@@ -246,16 +237,7 @@ def _returns_minimiser(table: pl.DataFrame) -> Finding:
     )
 
 
-@claim(
-    "m",
-    "State evolution has a large-N limit for any law of scales with finite second moments.",
-    section="IV-A, decoupling",
-    test="v1 with isotropic noise. Contradicted if the limit is infinite, the finite-N prediction "
-    f"more than doubles over the range of N, and the measured E grows by more than {AGREE:g} "
-    "standard errors at one of the noise levels; undecided if only the last condition fails; "
-    "confirmed otherwise.",
-    needs="tail_points tail_theory",
-)
+@claim("m", AGREE=AGREE)
 def _finite_limit(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     theory = theory.filter(design="isotropic", status="stable").sort("n_features")
     points = points.filter(design="isotropic").sort("n_features")

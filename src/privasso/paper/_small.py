@@ -203,19 +203,7 @@ def _caption(tables: Tables) -> str:
     )
 
 
-@claim(
-    "s",
-    "Small columns are the most vulnerable to leakage; Gram-based noise hides them behind large "
-    "thresholds.",
-    section="III-B, Fig. 2",
-    test="The quarter of the smallest columns is compared with that of the largest. Four "
-    "conditions per case (law, λ). Under isotropic noise: a replaced record changes a small "
-    f"coefficient more (measured, beyond {REAL:g} standard errors); it adds more to the cwOnAveKL "
-    "(predicted). Under Gram-based noise, compared with isotropic: small coefficients are less "
-    "often nonzero, and they leak less (both predicted). Confirmed if all four hold in 95 % of the "
-    "cases, partly if one does, contradicted otherwise.",
-    needs="small_points small_theory",
-)
+@claim("s", REAL=REAL)
 def _small_columns(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     cells, holds = [], []
     for (law, lam), rows in groups(points, "lam"):

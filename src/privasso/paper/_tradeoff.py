@@ -25,13 +25,6 @@ from privasso.paper._figure import LAMS, LAWS, LOOKS, PaperFigure, Settings, Tab
 MEASURES = {"onavekl_paper": "paper's cwOnAveKL", "onavekl": "exact OnAveKL"}
 #: A panel shows leakages from below the least to this multiple of it.
 SHOWN = 60.0
-_RULE = (
-    "A case is a law, a λ and one of the two measures of leakage. In each, E is compared at equal "
-    f"leakage, from the least that both designs reach to {RANGE:g} times that. Gram-based noise is "
-    "better if its least leakage is lower or its E is somewhere lower, and the opposite holds "
-    f"nowhere; differences up to {TIE:.0%} do not count. Confirmed if it is better or equal in all "
-    "cases, contradicted if it is better in none."
-)
 
 
 def _theory(settings: Settings) -> Tables:
@@ -102,17 +95,7 @@ def _caption(tables: Tables) -> str:
     )
 
 
-@claim(
-    "g",
-    "Leakage diverges as σ_η → 0; it falls as the noise level grows, and rises again when the "
-    "level is too high.",
-    section="IV-B, Fig. 5",
-    test="One curve per law, design, λ and measure of leakage. Two conditions: over the lowest "
-    "decade of σ_η the exponent of the leakage is below −0.5, and near the critical level the "
-    "leakage is above 1.1 times its minimum. Confirmed if both hold for 95 % of the curves, "
-    "contradicted below 50 %.",
-    needs="fig5_tradeoff",
-)
+@claim("g")
 def _leakage_curve(table: pl.DataFrame) -> Finding:
     curves, cells = [], []
     for measure, name in MEASURES.items():
@@ -186,27 +169,12 @@ def _versus(table: pl.DataFrame, other: str) -> Finding:
     )
 
 
-@claim(
-    "h",
-    "Gram-based noise has the consistently better trade-off of error and leakage, in both "
-    "settings and for a wide range of λ.",
-    section="IV-B, Fig. 5",
-    test="Gram-based noise is compared with isotropic noise. " + _RULE,
-    needs="fig5_tradeoff",
-)
+@claim("h", RANGE=RANGE, TIE=TIE)
 def _consistently_better(table: pl.DataFrame) -> Finding:
     return _versus(table, "isotropic")
 
 
-@claim(
-    "k",
-    "Noise in proportion to the Gram matrix (variance ∝ v²) is the design to choose. (The "
-    "paper compares it only with isotropic noise and does not say that v² is the best power.)",
-    section="II-C, III-A (implied)",
-    ours=True,
-    test="As for claim h, compared with noise of variance ∝ v.",
-    needs="fig5_tradeoff",
-)
+@claim("k")
 def _best_power(table: pl.DataFrame) -> Finding:
     return _versus(table, "power:1")
 
