@@ -328,7 +328,7 @@ def test_a_zero_byte_in_a_matrix(tmp_path):
 
 
 def test_a_small_file_that_holds_much_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("privasso.blocks._market._ROOM", 10**5)
+    monkeypatch.setattr("privasso.blocks._entries._ROOM", 10**5)
     path = tmp_path / "c.mtx.gz"
     head = b"%%MatrixMarket matrix coordinate real general\n2 2 2\n"
     for body in (b"1 1 5\n" * 10**6, b"1" * 10**7):

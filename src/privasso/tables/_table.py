@@ -16,7 +16,7 @@ import numpy as np
 from privasso._files import fits_memory
 from privasso._text import escaped, is_unicode
 from privasso._validation import LABELS_REFUSED
-from privasso.encoding import Columns, Dictionary, Encoding, NumberCode, Numbers
+from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
 
 #: Most columns a table may have; a larger number is a damaged or hostile file.
 _MAX_COLUMNS = 10_000_000
@@ -200,37 +200,6 @@ class Table(ABC):
 
         A table without rows is refused.
         """
-
-
-class NumberTable(Table):
-    """A data file all of whose columns are numbers."""
-
-    @property
-    def types(self) -> dict[str, str]:
-        """All columns are numbers."""
-        return dict.fromkeys(self.names, "number")
-
-    def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
-        if asked.categorical or asked.levels or asked.classes:
-            raise ValueError(
-                f"{escaped(self.path)}: columns of a {self.path.suffix} file are numbers; for "
-                "levels save the table as CSV, Parquet or Arrow"
-            )
-        m, names = self.n_rows, asked.names
-        check_size(self.path, m, len(names))
-        block = np.empty((m, len(names)), order="F")
-        self._fill(block, names)
-        labels = np.empty(0) if asked.target is None else self.labels(asked.target)
-        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
-        return Columns(columns, m, block=block), labels
-
-    @abstractmethod
-    def _fill(self, block: np.ndarray, names: Sequence[str]) -> None:
-        """Write these columns."""
-
-    @abstractmethod
-    def labels(self, target: str) -> np.ndarray:
-        """A column of labels, which may be overwritten."""
 
 
 def check_labels(labels: np.ndarray) -> None:
