@@ -9,8 +9,13 @@ from privasso.encoding._columns import (
     Numbers,
     read_series,
 )
-from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
-from privasso.encoding._dictionary_file import read_dictionary, template
+from privasso.encoding._dictionary import (
+    Dictionary,
+    LevelEntry,
+    NumberEntry,
+    read_dictionary,
+    template,
+)
 from privasso.encoding._encoding import Encoding
 from privasso.encoding._files import file_columns, file_rows, file_schema
 from privasso.encoding._frames import (
