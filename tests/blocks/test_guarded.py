@@ -198,7 +198,9 @@ def test_cells_are_in_the_file_itself_and_fit_its_size(tmp_path, change):
     path = Path(shutil.copy(CELLS, tmp_path))
     with h5py.File(path, "r+") as opened:
         change(opened, tmp_path)
-    with pytest.raises(ValueError, match=r"cells\.h5ad cannot be read as h5ad: the file is damaged"):
+    with pytest.raises(
+        ValueError, match=r"cells\.h5ad cannot be read as h5ad: the file is damaged"
+    ):
         read_sparse(path)
 
 

@@ -3,7 +3,7 @@
 Each figure is a file, with what is simulated and predicted for it, how it is drawn and described,
 and how claims of the paper are decided from its tables; `claims.toml` says what these are.
 `reproduce` simulates, in runs that can be resumed (`_run`), makes tables and drawings of the
-results, decides on the claims, and writes all of it with one page to read (`_output`).
+results, decides on the claims, and writes all of it with one page to read.
 """
 
 from privasso.paper._claim import parted
