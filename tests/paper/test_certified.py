@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from oracles import kkt
-from privasso.paper._grid import Answer, _has_ray, certified
+from privasso.paper._grid import Answer, GridPoints, _has_ray, certified
 
 
 @pytest.mark.parametrize("hard", ["all", "none", "blind"])
@@ -17,7 +17,8 @@ def test_certified_answers_do_not_depend_on_where_rays_are_sought(hard):
     directions = np.stack([z, z * s.v / np.sqrt(np.mean(s.v**2))], axis=1)
     etas = directions[:, groups] * sigmas
     mask = {"all": np.ones(24), "none": np.zeros(24), "blind": np.arange(24) % 5 == 0}[hard]
-    answers, x = certified(s.F, s.y, lams, sigmas, groups, etas, mask.astype(bool))
+    points = GridPoints(groups, lams, sigmas, etas, (etas, etas))  # starts are not used
+    answers, x = certified(s.F, s.y, points, mask.astype(bool))
     edges = np.array([pv.critical_lambda(s.F, direction) for direction in directions.T])
     expected = np.where(sigmas * edges[groups] > lams, Answer.UNBOUNDED, Answer.EXISTS)
     assert (answers == expected).all()

@@ -13,7 +13,7 @@ import polars as pl
 from privasso.figures import BLUE, GREEN, ORANGE, SKY, Figure
 from privasso.model import Model, covariance_from_name
 from privasso.noise import MatrixPower, column_noise_from_name
-from privasso.paper import _experiment as of
+from privasso.paper import _experiment as sim
 from privasso.paper import _ink as ink
 from privasso.paper._claim import AGREE, ClaimVerdict, Finding, claim, found, verdict_of
 from privasso.paper._curves import compare
@@ -47,7 +47,7 @@ _CASE = ("law", "columns", "sigma")
 
 
 @dataclass(frozen=True)
-class CorrelatedExperiment(of.Experiment):
+class CorrelatedExperiment(sim.Experiment):
     """E, ρ̂ and the critical λ/σ_η of data sets with correlated columns, and their predictions.
 
     A case is a law of scales and a correlation; all its data sets have the same covariance C. The
@@ -71,14 +71,14 @@ class CorrelatedExperiment(of.Experiment):
     draws: int = 32
 
     @staticmethod
-    def compute(parameters: of.Parameters) -> of.Result:
+    def compute(parameters: sim.Parameters) -> sim.Result:
         """Solve one data set with every design and level; None where there is no minimiser."""
         model, law, n = covariance_model(parameters), parameters["law"], parameters["n_features"]
         words = parameters["columns"], law, n
-        s = model.sample(rng=of.stream(parameters, "correlated data", *words))
-        z = of.stream(parameters, "correlated noise", *words).standard_normal(n)
+        s = model.sample(rng=sim.stream(parameters, "correlated data", *words))
+        z = sim.stream(parameters, "correlated noise", *words).standard_normal(n)
         C: np.ndarray = model.covariance.covariance
-        found: of.Result = {name: [] for name in ("ratio", "E", "rho_hat", "amp", "vamp")}
+        found: sim.Result = {name: [] for name in ("ratio", "E", "rho_hat", "amp", "vamp")}
         for design in parameters["designs"]:
             noise = column_noise_from_name("design", design, 1.0)
             if isinstance(noise, MatrixPower):
@@ -101,20 +101,20 @@ class CorrelatedExperiment(of.Experiment):
                     found[name].append(float(alone.status is Status.CONVERGED))
         return found
 
-    def rows(self, case: of.Parameters, results: list[of.Result]) -> Iterator[of.Row]:
+    def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
         model, drawn = covariance_model(case), {"draws": self.draws, "rng": self.seed}
         units = {name: column_noise_from_name("design", name, 1.0) for name in self.designs}
         edges = {name: correlated_edge(model, unit, **drawn) for name, unit in units.items()}
         for k, (design, sigma) in enumerate(product(self.designs, self.sigmas)):
-            point = of.at(results, k)
+            point = sim.at(results, k)
             fp = state_evolution(model, self.lam, units[design].with_sigma(sigma), **drawn)
             stable = fp.status is FixedPointStatus.STABLE
             yield {
-                "design": design, "sigma": sigma, "exists": of.known(point["E"]).size,
-                **of.means(E=point["E"], rho_hat=point["rho_hat"]),
+                "design": design, "sigma": sigma, "exists": sim.known(point["E"]).size,
+                **sim.means(E=point["E"], rho_hat=point["rho_hat"]),
                 "amp_converged": int(sum(point["amp"])),
                 "vamp_converged": int(sum(point["vamp"])),
-                **of.means(ratio=point["ratio"]),
+                **sim.means(ratio=point["ratio"]),
                 "ratio_theory": edges[design].ratio,
                 "ratio_theory_se": edges[design].standard_error,
                 "status_theory": fp.status.value,
@@ -125,12 +125,12 @@ class CorrelatedExperiment(of.Experiment):
             }  # fmt: skip
 
 
-def covariance_model(parameters: of.Parameters) -> Model:
+def covariance_model(parameters: sim.Parameters) -> Model:
     """The model with the one covariance of a case, from its seed, law, correlation and N."""
     law, correlation, n = (parameters[name] for name in ("law", "columns", "n_features"))
-    rng = of.stream({**parameters, "index": 0}, "columns", law, correlation, n)
+    rng = sim.stream({**parameters, "index": 0}, "columns", law, correlation, n)
     return replace(
-        of.model_of(parameters), covariance=covariance_from_name("columns", correlation)
+        sim.model_of(parameters), covariance=covariance_from_name("columns", correlation)
     ).realised(n, rng)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from privasso.figures import Axes, Figure
 from privasso.noise import noise_from_name
-from privasso.paper import _experiment as of
+from privasso.paper import _experiment as sim
 from privasso.paper import _ink as ink
 from privasso.paper._curves import grid
 from privasso.paper._figure import DESIGNS, LAWS, LOOKS, PaperFigure, Settings, Simulated, Tables
@@ -25,7 +25,7 @@ APART = 0.1
 
 
 @dataclass(frozen=True)
-class CriticalExperiment(of.Experiment):
+class CriticalExperiment(sim.Experiment):
     """λ_crit/σ_η below which a data set has no minimiser, for every law and design.
 
     The data and noise are those that `GridExperiment` draws from the same seed. ``ratio_theory`` is
@@ -42,19 +42,19 @@ class CriticalExperiment(of.Experiment):
     samples: int = 20
 
     @staticmethod
-    def compute(parameters: of.Parameters) -> of.Result:
+    def compute(parameters: sim.Parameters) -> sim.Result:
         """Solve the linear programme of one data set."""
-        data = of.DataSet.draw(parameters)
+        data = sim.DataSet.draw(parameters)
         return {"ratio": [critical_lambda(data.sample.F, data.direction(parameters["design"]))]}
 
-    def rows(self, case: of.Parameters, results: list[of.Result]) -> Iterator[of.Row]:
-        ratios = of.known(of.at(results)["ratio"])
+    def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
+        ratios = sim.known(sim.at(results)["ratio"])
         q10, median, q90 = np.quantile(ratios, [0.1, 0.5, 0.9]).tolist()
-        model, noise = of.model_of(case), noise_from_name("design", case["design"], 1.0)
+        model, noise = sim.model_of(case), noise_from_name("design", case["design"], 1.0)
         limit = critical_lambda_ratio(model, noise)
         yield {
             "alpha": self.alpha,
-            **of.means(ratio=ratios),
+            **sim.means(ratio=ratios),
             "ratio_median": median,
             "ratio_q10": q10,
             "ratio_q90": q90,

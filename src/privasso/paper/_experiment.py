@@ -35,17 +35,9 @@ _NAMED = ("law", "columns", "design", "lam", "sigma", "n_features")
 _ORIGIN = ("samples", "seed", "version")
 #: Columns that hold words and whole numbers; all others hold numbers, or null.
 _WORDS = {"law", "columns", "design", "version", "status_theory", "status_limit"}
-_COUNTS = {
-    "n_features",
-    "quarter",
-    "samples",
-    "seed",
-    "exists",
-    "unbounded",
-    "unsolved",
-    "converged",
-}
-_COUNTS |= {"vamp_converged", "amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"}
+_COUNTS = {"n_features", "quarter", "samples", "seed", "exists", "unbounded", "unsolved"}
+_COUNTS |= {f"amp_{end}" for end in ("converged", "unbounded", "flicker", "diverged")}
+_COUNTS |= {"converged", "vamp_converged"}
 
 
 @dataclass(frozen=True)

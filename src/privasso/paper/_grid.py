@@ -13,18 +13,7 @@ import numpy as np
 
 from privasso.noise import noise_from_name
 from privasso.operators import as_operator
-from privasso.paper._experiment import (
-    DataSet,
-    Experiment,
-    Parameters,
-    Result,
-    Row,
-    at,
-    means,
-    model_of,
-    or_none,
-    stream,
-)
+from privasso.paper import _experiment as sim
 from privasso.problem import Problem, ProgrammeError, is_ray, linear_programme
 from privasso.solvers import (
     Solution,
@@ -55,7 +44,7 @@ _ANSWERS = {Status.CONVERGED: Answer.EXISTS, Status.UNBOUNDED: Answer.UNBOUNDED}
 
 
 @dataclass(frozen=True)
-class GridExperiment(Experiment):
+class GridExperiment(sim.Experiment):
     """Every combination of law, design, λ and σ, on the same `samples` data sets of each law.
 
     A unit is one data set with all its grid points.
@@ -89,47 +78,47 @@ class GridExperiment(Experiment):
     n_features: int = 1000
 
     @staticmethod
-    def compute(parameters: Parameters) -> Result:
+    def compute(parameters: sim.Parameters) -> sim.Result:
         """Solve, run Algorithm 1 and predict at each point of one data set, in grid order."""
-        data = DataSet.draw(parameters)
+        data = sim.DataSet.draw(parameters)
         points = GridPoints.of(parameters, data)
         F, y = data.sample.F, data.sample.y
         runs = amp_paper_many(F, y, points.lam, points.etas, points.starts)
         # Close to the edge of existence, single solves are fast and the batch is slow.
         hard = runs.blown_up | (np.count_nonzero(runs.x, axis=0) > _HARD * F.shape[0])
-        answers, x = certified(F, y, points.lam, points.sigma, points.groups, points.etas, hard)
+        answers, x = certified(F, y, points, hard)
         exists = answers == Answer.EXISTS
         E, rho_hat = _realised(parameters, data, points, exists)
-        n = data.z.size
+        n, there = data.z.size, runs.converged
         return {
             "answer": answers.tolist(),
-            "E": or_none(data.errors(x), exists),
-            "rho_hat": or_none(np.count_nonzero(x, axis=0) / n, exists),
-            "amp_converged": runs.converged.astype(int).tolist(),
+            "E": sim.or_none(data.errors(x), exists),
+            "rho_hat": sim.or_none(np.count_nonzero(x, axis=0) / n, exists),
+            "amp_converged": there.astype(int).tolist(),
             "amp_blown_up": runs.blown_up.astype(int).tolist(),
             "amp_iterations": runs.n_iter.tolist(),
-            "amp_E": or_none(data.errors(np.where(runs.converged, runs.x, 0.0)), runs.converged),
-            "amp_rho_hat": or_none(np.count_nonzero(runs.x, axis=0) / n, runs.converged),
-            "E_realised": or_none(E, exists),
-            "rho_hat_realised": or_none(rho_hat, exists),
+            "amp_E": sim.or_none(data.errors(np.where(there, runs.x, 0.0)), there),
+            "amp_rho_hat": sim.or_none(np.count_nonzero(runs.x, axis=0) / n, there),
+            "E_realised": sim.or_none(E, exists),
+            "rho_hat_realised": sim.or_none(rho_hat, exists),
         }
 
-    def rows(self, case: Parameters, results: list[Result]) -> Iterator[Row]:
-        model, k = model_of(case), 0
+    def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
+        model, k = sim.model_of(case), 0
         lowest = self.sigmas.index(min(self.sigmas))
         for design, lam in product(self.designs, self.lams):
             noise = noise_from_name("design", design, 1.0)
             finite = tradeoff(model, lam, noise, self.sigmas, n_features=self.n_features)
             limit = tradeoff(model, lam, noise, self.sigmas)
             for here, there in zip(finite.to_dicts(), limit.to_dicts(), strict=True):
-                point = at(results, k)
-                realised = means(E=point["E_realised"], rho_hat=point["rho_hat_realised"])
+                point = sim.at(results, k)
+                realised = sim.means(E=point["E_realised"], rho_hat=point["rho_hat_realised"])
                 start = k - k % len(self.sigmas) + lowest
                 grown = [_minus(result["E"][k], result["E"][start]) for result in results]
                 yield {
                     "design": design, "alpha": self.alpha, "rho": self.rho, "lam": lam,
                     "sigma": self.sigmas[k % len(self.sigmas)],
-                    **_measured(point), **means(E_growth=grown),
+                    **_measured(point), **sim.means(E_growth=grown),
                     "E_theory": here["E"], "rho_hat_theory": here["rho_hat"],
                     "stability_theory": here["stability"], "status_theory": here["status"],
                     "E_limit": there["E"], "status_limit": there["status"],
@@ -153,21 +142,21 @@ class GridPoints(NamedTuple):
     """Random starts of Algorithm 1, each with its own random stream."""
 
     @classmethod
-    def of(cls, parameters: Parameters, data: DataSet) -> GridPoints:
+    def of(cls, parameters: sim.Parameters, data: sim.DataSet) -> GridPoints:
         """Lay out the grid of a unit, with its noise and its random starts."""
         law, designs = parameters["law"], parameters["designs"]
         points = list(product(range(len(designs)), parameters["lams"], parameters["sigmas"]))
         groups, lams, sigmas = (np.array(values) for values in zip(*points, strict=True))
         directions = np.stack([data.direction(design) for design in designs], axis=1)
         rngs = [
-            stream(parameters, "start", law, designs[g], lam, sigma) for g, lam, sigma in points
+            sim.stream(parameters, "start", law, designs[g], lam, sigma) for g, lam, sigma in points
         ]
         starts = paper_starts(parameters["n_features"], rngs)
         return cls(groups, lams, sigmas, directions[:, groups] * sigmas, starts)
 
 
 def _realised(
-    parameters: Parameters, data: DataSet, points: GridPoints, exists: np.ndarray
+    parameters: sim.Parameters, data: sim.DataSet, points: GridPoints, exists: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """E and ρ̂ predicted for exactly these columns; NaN without minimiser or stable prediction."""
     E, rho_hat = np.full((2, exists.size), np.nan)
@@ -187,7 +176,7 @@ def _minus(value: float | None, other: float | None) -> float | None:
     return None if value is None or other is None else value - other
 
 
-def _measured(point: dict[str, list[Any]]) -> Row:
+def _measured(point: dict[str, list[Any]]) -> sim.Row:
     """Counts and means of the solver and of Algorithm 1 at one grid point."""
     answers = np.array(point["answer"])
     exists, unbounded = answers == Answer.EXISTS, answers == Answer.UNBOUNDED
@@ -203,21 +192,15 @@ def _measured(point: dict[str, list[Any]]) -> Row:
         "exists": int(exists.sum()),
         "unbounded": int(unbounded.sum()),
         "unsolved": int((answers == Answer.UNSOLVED).sum()),
-        **means(E=point["E"], rho_hat=point["rho_hat"]),
+        **sim.means(E=point["E"], rho_hat=point["rho_hat"]),
         **{name: int(those.sum()) for name, those in counts.items()},
-        **means(amp_E=point["amp_E"], amp_rho_hat=point["amp_rho_hat"]),
+        **sim.means(amp_E=point["amp_E"], amp_rho_hat=point["amp_rho_hat"]),
         "amp_iterations": float(np.median(iterations)) if iterations.size else None,
     }
 
 
 def certified(
-    F: np.ndarray,
-    y: np.ndarray,
-    lams: np.ndarray,
-    sigmas: np.ndarray,
-    groups: np.ndarray,
-    etas: np.ndarray,
-    hard: np.ndarray,
+    F: np.ndarray, y: np.ndarray, points: GridPoints, hard: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the answers (K,) and the minimisers (N, K), NaN where there is none.
 
@@ -226,33 +209,32 @@ def certified(
     z and a ratio σ/λ > ‖d‖₁/(−zᵀd). The costly search for a ray is therefore made once or twice,
     near the edge; at every other point the ray is only verified.
 
-    K grid points (λ, σ) of the data set (F, y) have the noise `etas` (N, K). Points of one of the
-    `groups` have noise of the same direction: η_k = σ_k z. At the `hard` points a ray is likely;
-    they are solved first and one by one, which changes the time this takes, not the answers.
+    Points of one group have noise of the same direction: η_k = σ_k z. At the `hard` points a ray is
+    likely; they are solved first and one by one, which changes the time this takes, not the
+    answers.
     """
-    n_points = lams.size
-    answers = np.full(n_points, Answer.UNSOLVED)
-    x = np.full((F.shape[1], n_points), np.nan)
+    lams, etas = points.lam, points.etas
+    answers, open_ = np.full(lams.size, Answer.UNSOLVED), np.ones(lams.size, dtype=bool)
+    x = np.full((F.shape[1], lams.size), np.nan)
     op = as_operator(F)
     squares, b = op.squares_and_rmatvec(y)
-    ratios = sigmas / lams
     problems = [
-        Problem(op, b - etas[:, k], float(lams[k]), squares=squares) for k in range(n_points)
+        Problem(op, b - eta, lam, squares=squares)
+        for eta, lam in zip(etas.T, lams.tolist(), strict=True)
     ]
-    open_ = np.ones(n_points, dtype=bool)
 
     def record(k: int, solution: Solution) -> None:
         answers[k] = _ANSWERS.get(solution.status, Answer.UNSOLVED)
         x[:, k] = solution.x if answers[k] == Answer.EXISTS else np.nan
         open_[k] = False
         if solution.ray is not None:
-            beyond = open_ & (groups == groups[k])
+            beyond = open_ & (points.groups == points.groups[k])
             for j in np.flatnonzero(beyond).tolist():
                 if is_ray(problems[j], solution.ray):
                     answers[j], open_[j] = Answer.UNBOUNDED, False
 
     # A ray that is found at a small ratio decides more of the other points.
-    for k in np.argsort(ratios, kind="stable").tolist():
+    for k in np.argsort(points.sigma / lams, kind="stable").tolist():
         if hard[k] and open_[k]:
             record(k, solve_problem(problems[k], throw=False))
     left = np.flatnonzero(open_)

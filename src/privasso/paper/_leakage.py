@@ -11,7 +11,7 @@ import polars as pl
 
 from privasso.figures import BLUE, GREY, ORANGE, Figure
 from privasso.noise import noise_from_name
-from privasso.paper import _experiment as of
+from privasso.paper import _experiment as sim
 from privasso.paper import _ink as ink
 from privasso.paper._claim import AGREE, Finding, claim, found, verdict_of
 from privasso.paper._figure import LAWS, LOOKS, PaperFigure, Settings, Simulated, Tables
@@ -31,7 +31,7 @@ POINTS = (
 
 
 @dataclass(frozen=True)
-class LeakageExperiment(of.Experiment):
+class LeakageExperiment(sim.Experiment):
     """OnAveKL of the released estimate when one record is replaced, without approximation.
 
     At each point (law, design, λ, σ_η > 0) and for each data set D, noise is drawn, the estimate x
@@ -51,26 +51,26 @@ class LeakageExperiment(of.Experiment):
     records: int = 12
 
     @staticmethod
-    def compute(parameters: of.Parameters) -> of.Result:
+    def compute(parameters: sim.Parameters) -> sim.Result:
         """Mean exact loss of one data set over its neighbours; None if it has no minimiser."""
         law, n, lam = parameters["law"], parameters["n_features"], parameters["lam"]
-        v, ((F, y), *others) = of.neighbours(parameters, "leakage data")
+        v, ((F, y), *others) = sim.neighbours(parameters, "leakage data")
         noise = noise_from_name("design", parameters["design"], parameters["sigma"])
-        eta = noise.draw(v, rng=of.stream(parameters, "leakage noise", law, n))
-        x, variances = of.released(F, y, lam, eta), noise.variances(v)
+        eta = noise.draw(v, rng=sim.stream(parameters, "leakage noise", law, n))
+        x, variances = sim.released(F, y, lam, eta), noise.variances(v)
         if x is None:
             return {"loss": [None]}
         losses = [privacy_loss(F, y, *other, lam, variances, x) for other in others]
         return {"loss": [float(np.mean(losses))]}
 
-    def rows(self, case: of.Parameters, results: list[of.Result]) -> Iterator[of.Row]:
-        losses = of.known(of.at(results)["loss"])
+    def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
+        losses = sim.known(sim.at(results)["loss"])
         noise = noise_from_name("design", case["design"], case["sigma"])
-        fp = state_evolution(of.model_of(case), case["lam"], noise, n_features=self.n_features)
+        fp = state_evolution(sim.model_of(case), case["lam"], noise, n_features=self.n_features)
         formula, paper = (fp.onavekl(kind) for kind in ("joint", "paper"))
         yield {
             "exists": losses.size,
-            **of.means(onavekl_mc=losses),
+            **sim.means(onavekl_mc=losses),
             "onavekl": None if np.isnan(formula) else formula,
             "onavekl_paper": None if np.isnan(paper) else paper,
             "stability_theory": fp.stability,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from privasso.figures import GREY, Figure
-from privasso.paper import _experiment as of
+from privasso.paper import _experiment as sim
 from privasso.paper import _ink as ink
 from privasso.paper._claim import AGREE, ClaimVerdict, Finding, claim, found, verdict_if
 from privasso.paper._curves import noise_curves, slope
@@ -44,7 +44,7 @@ VANISHING = -0.3
 
 
 @dataclass(frozen=True)
-class KktExperiment(of.Experiment):
+class KktExperiment(sim.Experiment):
     """KKT violation, relative to λ, of the fixed point of Algorithm 1 as the paper writes it.
 
     The table has one row per law, design and N: ``kkt`` is the mean over the ``converged`` data
@@ -67,16 +67,16 @@ class KktExperiment(of.Experiment):
     samples: int = 20
 
     @staticmethod
-    def compute(parameters: of.Parameters) -> of.Result:
+    def compute(parameters: sim.Parameters) -> sim.Result:
         """Compare the first converged run of Algorithm 1 with the minimiser."""
-        data = of.DataSet.draw(parameters)
+        data = sim.DataSet.draw(parameters)
         F, y, lam = data.sample.F, data.sample.y, parameters["lam"]
         n = F.shape[1]
         eta = parameters["sigma"] * data.direction(parameters["design"])
         exact = solve(F, y, lam, eta, throw=False)
         if exact.status is not Status.CONVERGED:
             return {"kkt": [None], "kkt_exact": [None], "distance": [None]}
-        rngs = [of.stream(parameters, "start", parameters["law"], n, k) for k in range(STARTS)]
+        rngs = [sim.stream(parameters, "start", parameters["law"], n, k) for k in range(STARTS)]
         etas = np.tile(eta, (STARTS, 1)).T
         runs = amp_paper_many(F, y, np.full(STARTS, lam), etas, paper_starts(n, rngs))
         if not runs.converged.any():
@@ -89,15 +89,15 @@ class KktExperiment(of.Experiment):
             "distance": [float(np.linalg.norm(x - exact.x) / size) if size > 0.0 else None],
         }
 
-    def rows(self, case: of.Parameters, results: list[of.Result]) -> Iterator[of.Row]:
+    def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
         kkt, exact, distance = (
-            of.known(of.at(results)[x]) for x in ("kkt", "kkt_exact", "distance")
+            sim.known(sim.at(results)[x]) for x in ("kkt", "kkt_exact", "distance")
         )
         yield {
             "converged": kkt.size,
-            **of.means(kkt=kkt),
+            **sim.means(kkt=kkt),
             "kkt_exact": float(exact.max()) if exact.size else None,
-            **of.means(distance=distance),
+            **sim.means(distance=distance),
         }
 
 

@@ -15,7 +15,7 @@ from scipy.special import erfc, ndtr
 import privasso as pv
 from privasso.figures import Figure
 from privasso.noise import noise_from_name
-from privasso.paper import _experiment as of
+from privasso.paper import _experiment as sim
 from privasso.paper import _ink as ink
 from privasso.paper._claim import Finding, claim, found, groups, verdict_if
 from privasso.paper._figure import (
@@ -51,7 +51,7 @@ REAL = 2.0
 
 
 @dataclass(frozen=True)
-class QuarterExperiment(of.Experiment):
+class QuarterExperiment(sim.Experiment):
     """Quarters of the columns by scale, the smallest first, for every law, design and λ.
 
     σ is λ divided by `ratio`. ``nonzero`` is the share of a quarter's coefficients that are not
@@ -71,17 +71,17 @@ class QuarterExperiment(of.Experiment):
     records: int = 8
 
     @staticmethod
-    def compute(parameters: of.Parameters) -> of.Result:
+    def compute(parameters: sim.Parameters) -> sim.Result:
         """Solve for one data set, and again with each of some records replaced."""
         law, n = parameters["law"], parameters["n_features"]
-        v, pairs = of.neighbours(parameters, "quarters data")
-        z = of.stream(parameters, "quarters noise", law, n).standard_normal(n)
+        v, pairs = sim.neighbours(parameters, "quarters data")
+        z = sim.stream(parameters, "quarters noise", law, n).standard_normal(n)
         parts = np.array_split(np.argsort(v), QUARTERS)
-        found: of.Result = {"scale": [], "nonzero": [], "change": []}
+        found: sim.Result = {"scale": [], "nonzero": [], "change": []}
         for design, lam in product(parameters["designs"], parameters["lams"]):
             noise = noise_from_name("design", design, lam / parameters["ratio"])
             eta = z * np.sqrt(noise.variances(v))
-            answers = [of.released(F, y, lam, eta) for F, y in pairs]
+            answers = [sim.released(F, y, lam, eta) for F, y in pairs]
             points = [x for x in answers if x is not None]
             moved = None
             if len(points) == len(answers):
@@ -93,16 +93,16 @@ class QuarterExperiment(of.Experiment):
                 found["change"].append(None if moved is None else float(moved[part].mean()))
         return found
 
-    def rows(self, case: of.Parameters, results: list[of.Result]) -> Iterator[of.Row]:
+    def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
         grid = product(self.designs, self.lams, range(QUARTERS))
         for k, (design, lam, quarter) in enumerate(grid):
-            point = of.at(results, k)
+            point = sim.at(results, k)
             yield {
                 "design": design, "alpha": self.alpha, "rho": self.rho, "lam": lam,
                 "sigma": lam / self.ratio, "quarter": quarter + 1,
-                "exists": of.known(point["nonzero"]).size,
+                "exists": sim.known(point["nonzero"]).size,
                 "scale": float(np.mean(point["scale"])),
-                **of.means(nonzero=point["nonzero"], change=point["change"]),
+                **sim.means(nonzero=point["nonzero"], change=point["change"]),
             }  # fmt: skip
 
 
