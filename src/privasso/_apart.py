@@ -31,6 +31,7 @@ Answer: TypeAlias = Callable[[Message, BinaryIO], None]
 _PIPE = 1 << 20
 #: Longest line of an answer: the names of all columns.
 _LONGEST = 1 << 30
+_NOT_STARTED = "the process that reads files did not start; is all that privasso needs installed?"
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # others ask for far more memory than they use
     "HDF5_PLUGIN_PRELOAD": "::",  # no code that a file names
@@ -82,10 +83,7 @@ class Reader:
             self._ready = bool(self._answers.readline(_LONGEST))
             if not self._ready:
                 self.close()
-                raise OSError(
-                    "the process that reads files did not start; is all that privasso needs "
-                    "installed?"
-                )
+                raise OSError(_NOT_STARTED)
         what = {"does": [does.__module__, does.__name__], "path": os.path.abspath(path)}
         try:
             self._requests.write(json.dumps(request | what).encode("utf-8") + b"\n")
@@ -102,6 +100,8 @@ class Reader:
         answer = json.loads(line)
         if "failed" not in answer:
             return answer
+        if answer["failed"] == "libraries":
+            raise OSError(_NOT_STARTED)
         raise ReadFailedError if answer["failed"] == "file" else self._failed()
 
     def numbers(self, target: np.ndarray) -> None:
@@ -189,8 +189,8 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             answers.flush()
         except (KeyboardInterrupt, BrokenPipeError):
             return
-        except Exception:
-            say(answers, failed="file")
+        except Exception as error:
+            say(answers, failed="libraries" if isinstance(error, ImportError) else "file")
             answers.flush()
         except BaseException:  # a panic of a library, after which it may no longer be sound
             say(answers, failed="process")

@@ -109,6 +109,16 @@ def test_a_panic_ends_the_process_and_an_error_does_not(monkeypatch):
     assert answers(ask, ask).getvalue() == b'{"failed": "process"}\n'
 
 
+def test_a_library_that_is_missing_is_not_an_unreadable_file(tmp_path, own, monkeypatch):
+    path = tmp_path / "data.parquet"
+    FRAME.write_parquet(path)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "polars.py").write_text("import no_such_library")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "broken"), *sys.path])  # of the process
+    with pytest.raises(OSError, match="is all that privasso needs installed"):
+        open_table(path)
+
+
 def test_a_process_that_dies_is_an_unreadable_file(tmp_path, own, monkeypatch):
     path = tmp_path / "data.parquet"
     FRAME.write_parquet(path)
