@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,29 +27,34 @@ _ATTRIBUTES = ("encoding-type", "shape", "_index")
 _PATIENCE, _PER_SECOND = 15, 10**6
 
 
-def _bounded(does: Answer) -> Answer:
+def _bounded(library: str) -> Callable[[Answer], Answer]:
     """Bound time and memory by the size of the file; a library may hang where Python is not asked.
 
-    Memory is what the process takes now, and room that grows with the file.
+    Memory is what the process takes now, and room that grows with the file. To load the library
+    takes as long as the machine is busy, and does not count.
     """
 
-    @wraps(does)
-    def answer(request: Message, answers: BinaryIO) -> None:
-        size = os.stat(request["path"]).st_size
-        with contextlib.suppress(OSError, ValueError):
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-            limit_memory(pages * os.sysconf("SC_PAGE_SIZE") + _ROOM + _PER_BYTE * size)
-        alarm: Callable[[int], object] = getattr(signal, "alarm", lambda seconds: None)
-        alarm(_PATIENCE + size // _PER_SECOND)
-        try:
-            does(request, answers)
-        finally:
-            alarm(0)  # the caller may be busy for longer
+    def bounded(does: Answer) -> Answer:
+        @wraps(does)
+        def answer(request: Message, answers: BinaryIO) -> None:
+            import_module(library)
+            size = os.stat(request["path"]).st_size
+            with contextlib.suppress(OSError, ValueError):
+                pages = int(Path("/proc/self/statm").read_text().split()[0])
+                limit_memory(pages * os.sysconf("SC_PAGE_SIZE") + _ROOM + _PER_BYTE * size)
+            alarm: Callable[[int], object] = getattr(signal, "alarm", lambda seconds: None)
+            alarm(_PATIENCE + size // _PER_SECOND)
+            try:
+                does(request, answers)
+            finally:
+                alarm(0)  # the caller may be busy for longer
 
-    return answer
+        return answer
+
+    return bounded
 
 
-@_bounded
+@_bounded("pyarrow.parquet")
 def schema(request: Message, answers: BinaryIO) -> None:
     """Names of the columns of a Parquet or Arrow file, their types, and its groups of rows."""
     import pyarrow as pa
@@ -107,7 +113,7 @@ class _Reading:
     shared: mmap.mmap | None = None
 
 
-@_bounded
+@_bounded("pyarrow.parquet")
 def rows(request: Message, answers: BinaryIO) -> None:
     """The next numbers of some columns, column by column, in shared memory or after the answer."""
     if not request.get("more"):
@@ -190,7 +196,7 @@ def _write(batch: Any, names: list[str], numbers: np.ndarray) -> None:
         line[:] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
 
 
-@_bounded
+@_bounded("h5py")
 def about(request: Message, answers: BinaryIO) -> None:
     """What an HDF5 file holds under a name."""
     import h5py
@@ -208,7 +214,7 @@ def about(request: Message, answers: BinaryIO) -> None:
             say(answers, kind="data", attrs=attrs, shape=found.shape, type=found.dtype.str)
 
 
-@_bounded
+@_bounded("h5py")
 def data(request: Message, answers: BinaryIO) -> None:
     """Some lines of numbers or texts that an HDF5 file holds under a name."""
     import h5py
