@@ -244,7 +244,8 @@ def _held(opened: Any, name: str) -> Any:
         if not isinstance(link, h5py.HardLink):
             raise ValueError("a link")
         found = found[part]
-        if isinstance(found, h5py.Dataset) and (found.external or found.is_virtual):
+        data = isinstance(found, h5py.Dataset)
+        if data and (found.external or found.is_virtual):
             raise ValueError("data of another file")
     return found
 
