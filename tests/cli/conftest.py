@@ -34,8 +34,3 @@ def built_once(application, monkeypatch):
 @pytest.fixture(autouse=True)
 def without_pictures(blank_pictures):
     """What is in a picture is seldom asked here."""
-
-
-@pytest.fixture(autouse=True)
-def read_by_one_process(one_reader):
-    """Each command would start a process of its own to read its table."""

@@ -45,7 +45,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 @pytest.fixture
-def given(tmp_path, monkeypatch, one_reader, blank_pictures) -> dict[str, object]:
+def given(tmp_path, monkeypatch, blank_pictures) -> dict[str, object]:
     """What the pages take for granted: covariates X, labels y, and data files in the folder."""
     monkeypatch.chdir(tmp_path)
     # Few releases confirm what an audit finds; their number is tested in its own room.

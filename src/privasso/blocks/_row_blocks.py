@@ -12,17 +12,19 @@ import numpy as np
 from privasso._files import fits_memory
 from privasso._types import Matrix
 from privasso._validation import numbers_only, real_labels
-from privasso.blocks._marks import SEEN, Marked, mark
 from privasso.blocks._part import (
+    SEEN,
     ArrayPart,
     Chunk,
     DataChangedError,
     Engine,
     Local,
+    Marked,
     State,
     Sums,
     Task,
     View,
+    mark,
     taken,
 )
 

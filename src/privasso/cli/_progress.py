@@ -167,10 +167,10 @@ def _announce_compiling() -> None:
     """Say so, once, if kernels have to be compiled, as in the first run after an installation."""
     from numba.core import event
 
-    from privasso._kernel_cache import is_temporary
+    from privasso._threads import kernels_are_temporary
 
     often = "the first time that a command needs them"
-    if is_temporary():
+    if kernels_are_temporary():
         often = (
             "each time, because neither the folder of privasso nor yours for caches can be "
             "written; the variable NUMBA_CACHE_DIR may name one"

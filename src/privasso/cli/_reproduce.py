@@ -71,7 +71,7 @@ def _print(found: Reproduction) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from privasso.paper.claims import parted
+    from privasso.paper import parted
 
     console = Console(highlight=False)
     wide = console.width >= WIDE
