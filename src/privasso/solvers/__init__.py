@@ -5,7 +5,7 @@ from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
 from privasso.solvers._amp_paper import AmpPaper, PaperRuns, amp_paper_many, paper_starts
 from privasso.solvers._auto import Auto
-from privasso.solvers._clipped import solve_clipped, solve_clipped_many, solve_clipped_problem
+from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_together import minimise_together
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._exact_newton import (
@@ -76,7 +76,6 @@ __all__ = [
     "register",
     "solve",
     "solve_clipped",
-    "solve_clipped_many",
     "solve_clipped_problem",
     "solve_many",
     "solve_path",
