@@ -15,6 +15,7 @@ import polars as pl
 import privasso as pv
 from bench.page import renew
 from bench.timing import best_times
+from privasso.theory import mismatched_state_evolution
 
 TITLE = "Optimal designs"
 NOTE = (
@@ -149,9 +150,7 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
             same = pv.optimal_design(model, gamma=built.gamma, **again)
             best = pv.optimal_design(model, **again)
             as_built, gram_built = (
-                pv.misspecification_table(
-                    [model], one.lam, one.noise, scale_errors=[tau], n_features=count
-                ).row(0, named=True)
+                mismatched_state_evolution(model, one.lam, one.noise, tau, n_features=count)
                 for one in (built, gram)
             )
             rows.append(
@@ -162,9 +161,9 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
                     "gram": pv.optimal_design(model, gamma=2.0, **again).E / equal,
                     "best": best.E / equal,
                     "gamma": best.gamma,
-                    "built_leak": as_built["onavekl"],
-                    "gram_leak": gram_built["onavekl"],
-                    "built_E": as_built["E"] / built.E,
+                    "built_leak": as_built.onavekl(),
+                    "gram_leak": gram_built.onavekl(),
+                    "built_E": as_built.E / built.E,
                 }
             )
     return pl.DataFrame(rows)

@@ -173,29 +173,6 @@ def test_many_columns_are_gathered_without_loss():
     assert min(near) >= best.E
 
 
-def test_one_design_for_several_models():
-    models = [pv.Model(rho=rho, sigma_xi=xi, scales=V2) for rho, xi in ((0.05, 0.3), (0.2, 0.05))]
-    kappa = 1.5
-    best = pv.optimal_design(target=pv.MaxLeakage(kappa), models=models)
-    alone = [pv.optimal_design(model, pv.MaxLeakage(kappa)) for model in models]
-
-    def regret(lam, noise):
-        points = [pv.state_evolution(model, lam, noise) for model in models]
-        if not max(fp.onavekl() for fp in points) <= kappa * (1 + 1e-4):
-            return np.inf
-        return max(fp.E / one.E for fp, one in zip(points, alone, strict=True))
-
-    found = regret(best.lam, best.noise)
-    assert 1.0 < found < 2.0
-    assert math.isnan(best.multiplier)
-    # No feasible point of a grid around it has less.
-    for gamma in (0.6, 0.8, 1.0, 1.2):
-        for lam in best.lam * np.geomspace(0.6, 1.6, 9):
-            sigmas = lam * np.geomspace(0.05, 0.8, 12)
-            for sigma in sigmas:
-                assert regret(lam, pv.PowerLaw(sigma, gamma)) > found * (1 - 1e-3)
-
-
 def test_targets_out_of_reach_name_the_nearest():
     with pytest.raises(pv.InfeasibleError, match=r"at lam = 0.2: the least is 2\.1") as error:
         pv.optimal_design(MODEL, pv.MaxLeakage(0.5), lam=0.2)
@@ -250,7 +227,6 @@ def test_says_when_the_answer_is_nearly_nothing():
         ({"target": pv.MaxLeakage(1.0), "family": "cubic"}, "family must be one of"),
         ({"target": pv.MaxLeakage(1.0), "family": "free", "gamma": 1.0}, "gamma belongs to"),
         ({"target": pv.MaxLeakage(1.0), "lam": 0.0}, "lam must be positive"),
-        ({"target": pv.MaxLeakage(1.0), "models": [MODEL]}, "not both"),
         ({"target": pv.MaxLeakage(1.0), "n_features": 0}, "n_features must be at least 1"),
         ({"target": pv.MaxLeakage(1.0), "scale_error": -1.0}, "scale_error must be zero or"),
         (

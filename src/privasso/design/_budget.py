@@ -93,13 +93,12 @@ class Budget(Target):
             return _LabelLimit(cast(LabelDP, budget)).design(setting)
         if not setting.plain:
             raise ValueError(
-                "mechanism='objective' goes with one model alone; leave out models, "
-                "family and scale_error"
+                "mechanism='objective' goes with a model alone; leave out family and scale_error"
             )
         if setting.correlated:
             return correlated_objective(budget, setting)
         search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
-        return search.best(setting.models[0])[0]
+        return search.best(setting.model)
 
     def _screened(self, setting: Setting, screen: Screen) -> Any:
         if not setting.plain or (setting.lam, setting.gamma) != (None, None) or self.mechanism:
@@ -109,7 +108,7 @@ class Budget(Target):
         if setting.correlated:
             raise ValueError("this design is for independent columns; leave the covariance out")
         count = integer("n_features", setting.n_features, minimum=2)
-        return best_screening(self.privacy, Sparse.of(setting.models[0], count), screen)
+        return best_screening(self.privacy, Sparse.of(setting.model, count), screen)
 
 
 @dataclass(frozen=True)

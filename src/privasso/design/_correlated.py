@@ -127,7 +127,7 @@ class CorrelatedDesign:
 def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
     """Return the best λ and noise."""
     rng = setting.rng
-    model = setting.models[0].realised(setting.n_features, rng)
+    model = setting.model.realised(setting.n_features, rng)
     search = _Search(model, limit, setting.lam, int(rng.integers(2**63)))
     if setting.family == "full":
         found = search.full

@@ -113,10 +113,10 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
 def correlated_objective(budget: FormalBudget, setting: Setting) -> CorrelatedObjectiveDesign:
     """Return the design of least predicted error."""
     lam, gamma, rng = setting.lam, setting.gamma, setting.rng
-    model = setting.models[0].realised(setting.n_features, rng)
+    model = setting.model.realised(setting.n_features, rng)
     seed = int(rng.integers(2**63))
     alone = replace(model, covariance=None)
-    start, _ = ObjectiveSearch(budget, lam, 0.5 if gamma is None else gamma).best(alone)
+    start = ObjectiveSearch(budget, lam, 0.5 if gamma is None else gamma).best(alone)
     search = _Search(model, budget, lam, start, seed)
     powers = _POWERS if gamma is None else (gamma,)
     return min((search.at(MatrixPower(1.0, power)) for power in powers), key=lambda f: f.E)
@@ -161,7 +161,7 @@ class _Search:
             )  # fmt: skip
             seen.append(
                 CorrelatedObjectiveDesign(
-                    (fp,), "labels" if budget.pair.unit == "label" else "records", budget.epsilon,
+                    fp, "labels" if budget.pair.unit == "label" else "records", budget.epsilon,
                     budget.delta, t, radius, self._model.covariance.n_columns, self,
                 )
             )  # fmt: skip

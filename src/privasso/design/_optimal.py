@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, SupportsIndex, TypeVar, cast
 
@@ -37,7 +36,7 @@ _TARGETS = {
 
 
 def optimal_design(
-    model: Model | None = None,
+    model: Model,
     target: Target[D] | None = None,
     *,
     lam: float | None = None,
@@ -45,7 +44,6 @@ def optimal_design(
     family: str = "power",
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
-    models: Sequence[Model] | None = None,
     rng: int | np.random.Generator | None = None,
     **keyword: Any,
 ) -> D:
@@ -76,10 +74,6 @@ def optimal_design(
     scale_error : float
         τ: the noise is shaped after wrong scales, v̂ = v e^(τZ), while the data have v (see
         `mismatched_state_evolution`). Not with a budget.
-    models : sequence of Model, optional
-        In place of `model`: one (λ, noise) for all of them. The constraint holds in every
-        model, and the largest relative regret, the value in a model divided by the best that
-        model could have by itself, is minimised.
     rng : None, int or numpy.random.Generator
         Source of the draws for a model with a covariance.
     **keyword
@@ -119,8 +113,9 @@ def optimal_design(
         raise ValueError(
             f"target must be MaxLeakage, MaxAdvantage, MaxError or Budget, not {target!r}"
         )
-    chosen = _models(model, models)
-    correlated = chosen[0].covariance is not None
+    if not isinstance(model, Model):
+        raise ValueError(f"model must be a Model, not an object of type {type(model).__name__}")
+    correlated = model.covariance is not None
     families = ("power", "full") if correlated else FAMILIES
     if family not in families:
         which = "for correlated columns " if correlated else ""
@@ -130,7 +125,7 @@ def optimal_design(
     if gamma is not None and family == "free":
         raise ValueError("gamma belongs to family='power'; leave it out for a free shape")
     setting = Setting(
-        chosen,
+        model,
         None if lam is None else positive_float("lam", lam),
         None if gamma is None else real_float("gamma", gamma),
         family,
@@ -157,17 +152,6 @@ def _named(target: object, mechanism: Any = None, screen: Any = None, **keyword:
     if mechanism is not None or screen is not None:
         raise ValueError("mechanism and screen go with a budget, label_dp or record_dp")
     return kind(value)
-
-
-def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model, ...]:
-    if (model is None) == (models is None):
-        raise ValueError("give one model, or several as models=[...]; not both")
-    chosen = tuple(models) if models is not None else (model,)
-    if not chosen or not all(isinstance(one, Model) for one in chosen):
-        raise ValueError("model must be a Model, and models a sequence of them")
-    if models is not None and any(one.covariance is not None for one in models):
-        raise ValueError("this design is for independent columns; leave the covariance out")
-    return chosen  # pyright: ignore[reportReturnType]
 
 
 def best_power(privacy: Privacy, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
@@ -218,7 +202,7 @@ def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
     Raises `InfeasibleError` when no exponent leaves an estimator at this λ and σ.
     """
     evaluator = Evaluator(model, search_columns(model.scales, None), Family.powers(), None)
-    program = NonlinearProgram((evaluator,), LEAKAGE, None, 0.0, np.array([False, False, True]))
+    program = NonlinearProgram(evaluator, LEAKAGE, None, 0.0, np.array([False, False, True]))
     found = search(program, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
     if found is None:
         raise InfeasibleError(

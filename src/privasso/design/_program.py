@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,54 +122,41 @@ LEAST_EXPONENT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class NonlinearProgram:
-    """Minimise one logarithm while another stays below `limit`, in every model at once.
+    """Minimise one logarithm while another stays below `limit`."""
 
-    With several models the largest difference to `references` counts. These are the best values
-    that each model could have by itself, so the difference is the logarithm of a relative regret.
-    """
-
-    evaluators: tuple[Evaluator, ...]
+    evaluator: Evaluator
     objective: str
     constraint: str | None
     limit: float
     free: BoolArray
-    references: FloatArray = field(default_factory=lambda: np.zeros(1))
 
     @property
     def leak(self) -> bool:
         """Whether the leakage is needed; it takes most of the time."""
         return LEAKAGE in (self.objective, self.constraint)
 
-    def objectives(self, x: FloatArray) -> list[LogValue]:
-        """Values to be minimised, one per model."""
-        values = [self._value(self.objective, one, x) for one in self.evaluators]
-        if x.size == 3 and len(values) == 1:
-            return values
-        penalty, slope = _RIDGE * float(x[3:] @ x[3:]), np.zeros_like(x)
+    def value(self, x: FloatArray) -> LogValue:
+        """What is minimised."""
+        found = self._value(self.objective, x)
+        if x.size == 3:
+            return found
+        slope = np.zeros_like(x)
         slope[3:] = 2.0 * _RIDGE * x[3:]
-        return [
-            LogValue(value.log + penalty - reference, value.gradient + slope)
-            for value, reference in zip(values, self.references, strict=True)
-        ]
+        return LogValue(found.log + _RIDGE * float(x[3:] @ x[3:]), found.gradient + slope)
 
-    def excesses(self, x: FloatArray) -> list[LogValue]:
-        """Excess over the limit in each model; zero or less where the constraint holds."""
+    def excess(self, x: FloatArray) -> LogValue:
+        """Excess over the limit; zero or less where the constraint holds."""
         if self.constraint is None:
-            return []
-        values = [self._value(self.constraint, one, x) for one in self.evaluators]
-        return [LogValue(value.log - self.limit, value.gradient) for value in values]
-
-    @property
-    def must_vanish(self) -> bool:
-        """Whether the noise has to vanish on small columns for the error to be finite."""
-        return any(one.must_vanish for one in self.evaluators)
+            return LogValue(0.0, np.zeros_like(x))
+        found = self._value(self.constraint, x)
+        return LogValue(found.log - self.limit, found.gradient)
 
     def merit(self, x: FloatArray) -> tuple[float, float]:
-        """Largest excess (zero if none) and largest objective: smaller is better, in this order."""
-        excess = max((value.log for value in self.excesses(x)), default=0.0)
-        return max(excess, 0.0), max(value.log for value in self.objectives(x))
+        """Excess (zero if none) and objective: smaller is better, in this order."""
+        return max(self.excess(x).log, 0.0), self.value(x).log
 
-    def _value(self, what: str, one: Evaluator, x: FloatArray) -> LogValue:
+    def _value(self, what: str, x: FloatArray) -> LogValue:
+        one = self.evaluator
         if what == SENSITIVITY:
             return one.sensitivity(x)
         one.at(x, leak=self.leak)
@@ -177,34 +164,25 @@ class NonlinearProgram:
 
 
 def largest_log_lambda(program: NonlinearProgram, x: FloatArray) -> float:
-    """Log of a λ at which no coefficient is active in any model, for the shape in x.
+    """Log of a λ at which no coefficient is active, for the shape in x.
 
     Noise is small against λ in any useful design, unless a label budget dictates its level.
     """
     noise = 0.0
     if program.constraint == SENSITIVITY:
         noise = _HEADROOM * math.exp(_budget_level(program, x))
-    return max(_largest_log_lambda(one, noise) for one in program.evaluators)
-
-
-def _largest_log_lambda(evaluator: Evaluator, noise: float) -> float:
-    model, v, w = evaluator.model, evaluator.columns.v, evaluator.columns.w
+    model, (v, w, _) = program.evaluator.model, program.evaluator.columns
+    null = model.rho * float(w @ v) + model.sigma_xi**2
     above = w[::-1].cumsum()[::-1]
     top = model.alpha * float(v[above > 1e-4][-1])
-    return math.log(_DEVIATIONS * math.sqrt(top * (null_error(evaluator) + top) + noise))
+    return math.log(_DEVIATIONS * math.sqrt(top * (null + top) + noise))
 
 
 def _budget_level(program: NonlinearProgram, x: FloatArray) -> float:
     """Log σ² at which the sensitivity, which is proportional to 1/σ², meets its limit."""
     x = x.copy()
     x[1] = 0.0
-    return max(value.log for value in program.excesses(x))
-
-
-def null_error(evaluator: Evaluator) -> float:
-    """Return ρE[v] + σ_ξ², the error of the model without coefficients."""
-    model, columns = evaluator.model, evaluator.columns
-    return model.rho * float(columns.w @ columns.v) + model.sigma_xi**2
+    return program.excess(x).log
 
 
 def bounds(program: NonlinearProgram, x: FloatArray) -> list[tuple[float, float]]:
@@ -212,7 +190,7 @@ def bounds(program: NonlinearProgram, x: FloatArray) -> list[tuple[float, float]
     top = largest_log_lambda(program, x)
     size = program.free.size
     limits = [(top - 14.0, top + 2.0), (2.0 * top - 60.0, 2.0 * top + 12.0), (-6.0, 12.0)]
-    if program.must_vanish and size == 3:
+    if program.evaluator.must_vanish and size == 3:
         limits[2] = (LEAST_EXPONENT, 12.0)
     return limits + [(-30.0, 30.0)] * (size - 3)
 

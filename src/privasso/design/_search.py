@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,82 +89,46 @@ def _better(merit: tuple[float, float], than: tuple[float, float]) -> bool:
     return merit[0] < than[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """Functions of the free parameters z, from x; with several models z ends in a largest value."""
-
-    program: NonlinearProgram
-    x: FloatArray
-    free: NDArray[np.intp]
-    several: bool
-
-    def whole(self, z: FloatArray) -> FloatArray:
-        point = self.x.copy()
-        point[self.free] = z[: self.free.size]
-        return point
-
-    def objective(self, z: FloatArray) -> tuple[float, FloatArray]:
-        if self.several:
-            slope = np.zeros(z.size)
-            slope[-1] = 1.0
-            return float(z[-1]), slope
-        value = self.program.objectives(self.whole(z))[0]
-        return value.log, value.gradient[self.free]
-
-    def margins(self, z: FloatArray) -> FloatArray:
-        point = self.whole(z)
-        kept = [-value.log for value in self.program.excesses(point)]
-        if self.several:
-            kept += [float(z[-1]) - value.log for value in self.program.objectives(point)]
-        return np.array(kept)
-
-    def slopes(self, z: FloatArray) -> FloatArray:
-        point = self.whole(z)
-        rows = [-value.gradient[self.free] for value in self.program.excesses(point)]
-        if not self.several:
-            return np.array(rows)
-        rows = [np.append(row, 0.0) for row in rows]
-        values = self.program.objectives(point)
-        return np.array([*rows, *(np.append(-v.gradient[self.free], 1.0) for v in values)])
-
-    def constraints(self, size: int) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = []
-        if self.program.constraint is not None or self.several:
-            found.append({"type": "ineq", "fun": self.margins, "jac": self.slopes})
-        if self.program.must_vanish and self.program.free.size > 3:
-            row = np.zeros(size)
-            vanish = np.append([0.0, 0.0], self.program.evaluators[0].low_exponent)
-            row[: self.free.size] = vanish[self.free]
-            found.append(
-                {"type": "ineq", "fun": lambda z: row @ z - LEAST_EXPONENT, "jac": lambda _: row}
-            )
-        return found
-
-
 def _slsqp(
     program: NonlinearProgram, x: FloatArray, radius: float
 ) -> tuple[FloatArray, bool, bool]:
-    """One run, over the free parameters and, with several models, the largest objective.
+    """One run over the free parameters z.
 
     Returns the parameters, whether the run ended well, and whether it ended inside its box.
     """
-    run = _Run(program, x, np.flatnonzero(program.free), len(program.evaluators) > 1)
-    everywhere = bounds(program, x)
-    outer = np.array([everywhere[k] for k in run.free])
-    reach = radius * np.array([_REACH[min(int(k), 3)] for k in run.free])
-    lower = np.clip(x[run.free] - reach, outer[:, 0], outer[:, 1])
-    upper = np.clip(x[run.free] + reach, outer[:, 0], outer[:, 1])
+    free = np.flatnonzero(program.free)
+
+    def whole(z: FloatArray) -> FloatArray:
+        point = x.copy()
+        point[free] = z
+        return point
+
+    def objective(z: FloatArray) -> tuple[float, FloatArray]:
+        value = program.value(whole(z))
+        return value.log, value.gradient[free]
+
+    constraints: list[dict[str, object]] = []
+    if program.constraint is not None:
+        margin = {
+            "fun": lambda z: -program.excess(whole(z)).log,
+            "jac": lambda z: -program.excess(whole(z)).gradient[free],
+        }
+        constraints.append({"type": "ineq", **margin})
+    if program.evaluator.must_vanish and program.free.size > 3:
+        row = np.append([0.0, 0.0], program.evaluator.low_exponent)[free]
+        vanish = {"fun": lambda z: row @ z - LEAST_EXPONENT, "jac": lambda _: row}
+        constraints.append({"type": "ineq", **vanish})
+    outer = np.array(bounds(program, x))[free]
+    reach = radius * np.array([_REACH[min(int(k), 3)] for k in free])
+    lower = np.clip(x[free] - reach, outer[:, 0], outer[:, 1])
+    upper = np.clip(x[free] + reach, outer[:, 0], outer[:, 1])
     limits = list(zip(lower.tolist(), upper.tolist(), strict=True))
-    start = np.clip(x[run.free], lower, upper)
-    if run.several:
-        start = np.append(start, program.merit(run.whole(start))[1])
-        limits.append((-FAR, FAR))
     result = minimize(
-        run.objective, start, jac=True, method="SLSQP", bounds=limits,
-        constraints=run.constraints(start.size), options={"maxiter": _ITERATIONS, "ftol": 1e-9},
+        objective, np.clip(x[free], lower, upper), jac=True, method="SLSQP", bounds=limits,
+        constraints=constraints, options={"maxiter": _ITERATIONS, "ftol": 1e-9},
     )  # fmt: skip
-    found = run.whole(result.x)
-    z = found[run.free]
+    found = whole(result.x)
+    z = found[free]
     edge = 1e-3 * reach
     pressed = ((z < lower + edge) & (lower > outer[:, 0])) | (
         (z > upper - edge) & (upper < outer[:, 1])
@@ -173,11 +137,11 @@ def _slsqp(
 
 
 def elasticity(program: NonlinearProgram, x: FloatArray) -> float:
-    """Return d log(objective) / d log(limit) at an optimum of one model; 0 if the limit is slack.
+    """Return d log(objective) / d log(limit) at an optimum; 0 if the limit is slack.
 
     At an optimum the gradients obey ∇log f + b ∇log c = 0 with b ≥ 0, and the answer is −b.
     """
-    (value,), (excess,) = program.objectives(x), program.excesses(x)
+    value, excess = program.value(x), program.excess(x)
     if excess.log < -10.0 * _MET:
         return 0.0
     f, c = value.gradient[program.free], excess.gradient[program.free]
@@ -226,15 +190,13 @@ def least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
     for gamma in gammas:
         x = request.blank(1)
         x[2] = gamma
-        x[1] = max(
-            value.log for value in program.excesses(x)
-        )  # at σ = 1, so that this is the level needed
+        x[1] = program.excess(x).log  # at σ = 1, so that this is the level needed
         low, high = x[0], largest_log_lambda(program, x) + 3.0
         if high > _LARGEST:
             continue
         for _ in range(_HALVINGS):
             x[0] = 0.5 * (low + high)
-            if all(one.at(x, leak=False).error.log < FAR for one in program.evaluators):
+            if program.evaluator.at(x, leak=False).error.log < FAR:
                 high = x[0]
             else:
                 low = x[0]
