@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.design._correlated_objective import best_shape, row_size, shape_gap
+from privasso.design._correlated import best_shape, row_size, shape_gap
 from privasso.model import AutoRegressive, GivenCovariance
 from privasso.noise import Factored, MatrixPower
 from privasso.planning import objective_noise

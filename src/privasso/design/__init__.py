@@ -1,8 +1,7 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
 from privasso.design._budget import Budget, ScreenedDesign, Sparse
-from privasso.design._correlated import CorrelatedDesign
-from privasso.design._correlated_objective import CorrelatedObjectiveDesign
+from privasso.design._correlated import CorrelatedDesign, CorrelatedObjectiveDesign
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
 from privasso.design._optimal import best_power, optimal_design
 from privasso.design._result import (

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 from scipy.special import log_ndtr
 
 from privasso._validation import integer
-from privasso.design._correlated_objective import correlated_objective
+from privasso.design._correlated import correlated_objective
 from privasso.design._limits import Limit, Setting, Target
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._program import SENSITIVITY, NonlinearProgram
