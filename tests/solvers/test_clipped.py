@@ -14,7 +14,7 @@ from privasso.noise import Factored
 from privasso.operators import Centred
 from privasso.problem import ClippedProblem, Huber, Logistic
 from privasso.solvers import solve_clipped_problem
-from privasso.solvers._clipped_quadratic import minimise_quadratic
+from privasso.solvers._clipped_face import minimise_quadratic
 
 
 def data(m=120, n=30, seed=0, scales=0.0):

@@ -13,8 +13,7 @@ from privasso.design._correlated import correlated_objective
 from privasso.design._limits import Limit, Setting, Target
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._program import SENSITIVITY, NonlinearProgram
-from privasso.design._request import DesignRequest
-from privasso.design._search import least_lambda
+from privasso.design._search import DesignRequest, least_lambda
 from privasso.model import Model
 from privasso.planning import Screen, ScreeningPrior, check_screen, direct_r2, usual_screening
 from privasso.privacy import FormalBudget, LabelDP

@@ -12,9 +12,8 @@ import numpy as np
 from privasso._validation import positive_float, probability
 from privasso.design._correlated import correlated_design
 from privasso.design._program import ERROR, LEAKAGE, NonlinearProgram
-from privasso.design._request import DesignRequest
 from privasso.design._result import OptimalDesign
-from privasso.design._search import least, least_without_noise
+from privasso.design._search import DesignRequest, least, least_without_noise
 from privasso.model import Model
 from privasso.theory import FixedPoint, Leakage
 

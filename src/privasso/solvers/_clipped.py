@@ -27,8 +27,7 @@ from privasso.problem import (
     undecided_columns,
 )
 from privasso.solvers import _tuned as tuned
-from privasso.solvers._clipped_face import Face
-from privasso.solvers._clipped_quadratic import cholesky
+from privasso.solvers._clipped_face import Face, cholesky
 from privasso.solvers._gram import submatrix
 from privasso.solvers._solution import Solution, Status, Step, raise_on_failure
 

@@ -23,7 +23,7 @@ from privasso.paper.experiments._experiment import (
     stream,
 )
 from privasso.solvers import Status, solve
-from privasso.theory import privacy_loss, state_evolution
+from privasso.theory import log_density, state_evolution
 
 QUARTERS = 4
 
@@ -120,8 +120,8 @@ class LeakageExperiment(Experiment):
         x, variances = _solution(F, y, lam, eta), noise.variances(v)
         if x is None:
             return {"loss": [None]}
-        losses = [privacy_loss(F, y, *other, lam, variances, x) for other in others]
-        return {"loss": [float(np.mean(losses))]}
+        densities = [log_density(*one, lam, variances, x) for one in others]
+        return {"loss": [log_density(F, y, lam, variances, x) - float(np.mean(densities))]}
 
     def rows(self, case: Parameters, results: list[Result]) -> Iterator[Row]:
         losses = known(at(results)["loss"])
