@@ -19,10 +19,10 @@ from numba import njit
 from privasso._clock import Clock
 from privasso._validation import generator, integer
 from privasso.operators import Operator, as_operator
-from privasso.problem import LabelledProblem, Problem, certify_point
+from privasso.problem import LabelledProblem, Problem
 from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
-from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
+from privasso.solvers._iteration import AmpState, End, iterate, movement, outcome_of, soft
 from privasso.solvers._solution import ComparesFields, Status
 
 
@@ -87,18 +87,8 @@ class AmpPaper(Algorithm):
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Iterate until the relative change is below a tenth of `tol`, and certify the result."""
         run = iterate(self, problem, tol=tol, max_iter=self.max_iter, clock=clock)
-        x = run.state.x
-        if run.ray is not None:
-            return Outcome.unbounded(problem, run.ray, run.steps)
-        if run.end is End.DIVERGED:
-            return Outcome(x, Status.DIVERGED, run.steps)
-        if run.end is End.TIME_LIMIT:
-            return Outcome.at_limit(problem, x, run.steps)
-        certificate = certify_point(problem, x)
-        status = Status.FIXED_POINT if run.end is End.FIXED_POINT else Status.MAX_ITER
-        if certificate.proves(tol):
-            status = Status.CONVERGED
-        return Outcome(x, status, run.steps, certificate)
+        settled = run.end is End.FIXED_POINT
+        return outcome_of(problem, run, tol, Status.FIXED_POINT if settled else Status.MAX_ITER)
 
     def init(self, problem: Problem) -> PaperState:
         """Draw the start and form F∘F."""
