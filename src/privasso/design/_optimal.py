@@ -155,45 +155,22 @@ def _named(target: object, mechanism: Any = None, screen: Any = None, **keyword:
 
 
 def best_power(privacy: Privacy, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
-    """The best power for this kind of privacy."""
-    if privacy.formal:
-        return best_for_labels(cast(LabelDP, privacy), model, lam, rows)
-    return best_on_average(cast(OnAverage, privacy), model, lam)
+    """The best power for this kind of privacy.
 
-
-def best_for_labels(
-    privacy: LabelDP, model: Model, lam: float | None, rows: Covariates
-) -> NoiseDesign:
-    """The power with the least predicted error at this budget.
-
-    The prediction takes the number of rows and the scales of the columns from the covariates,
-    which are public, and ρ and σ_ξ from the model; λ is optimised too where `lam` is None.
-
-    >>> import privasso as pv
-    >>> rows = Covariates(np.random.default_rng(0).random((500, 9)), centre=True)
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-    >>> 0.3 < best_for_labels(privacy, pv.Model(), None, rows).gamma < 1.0
-    True
+    With a budget it is that of least predicted error for these covariates, which are public: the
+    prediction takes their number of rows and their scales, and ρ and σ_ξ from the model; λ is
+    optimised too where it is None. On average it is that of least OnAveKL, and no data are used.
     """
+    if isinstance(privacy, OnAverage):
+        if privacy.sigma == 0.0 or lam is None:
+            return PowerLaw(1.0, 1.0)  # without noise every shape is the same
+        return PowerLaw(1.0, least_leakage_exponent(model, lam, privacy.sigma))
     n, m = int(rows.live.sum()), rows.shape[0]
     if n == 0:
         return PowerLaw(1.0, 0.5)
     scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
     data = replace(model, alpha=m / n, scales=scales)
-    return optimal_design(data, Budget(privacy), lam=lam, n_features=n).noise
-
-
-def best_on_average(privacy: OnAverage, model: Model, lam: float | None) -> NoiseDesign:
-    """The power with the least OnAveKL at this level and λ; no data are used.
-
-    >>> import privasso as pv
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-    >>> best_on_average(pv.OnAverage(0.05), model, 0.2).gamma.__round__(2)
-    0.96
-    """
-    if privacy.sigma == 0.0 or lam is None:
-        return PowerLaw(1.0, 1.0)  # without noise every shape is the same
-    return PowerLaw(1.0, least_leakage_exponent(model, lam, privacy.sigma))
+    return optimal_design(data, Budget(cast(LabelDP, privacy)), lam=lam, n_features=n).noise
 
 
 def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
