@@ -90,17 +90,16 @@ class Budget(Target):
             return self._screened(setting, self.screen)
         if self.mechanism != "objective" and self._labels:
             return _LabelLimit(cast(LabelDP, budget)).design(setting)
-        if not setting.plain:
-            raise ValueError(
-                "mechanism='objective' goes with a model alone; leave out family and scale_error"
-            )
+        if setting.scale_error != 0.0:
+            raise ValueError("mechanism='objective' needs the right scales; leave scale_error out")
         if setting.correlated:
             return correlated_objective(budget, setting)
         search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
         return search.best(setting.model)
 
     def _screened(self, setting: Setting, screen: Screen) -> Any:
-        if not setting.plain or (setting.lam, setting.gamma) != (None, None) or self.mechanism:
+        fixed = setting.lam is not None or setting.gamma is not None
+        if fixed or setting.scale_error != 0.0 or self.mechanism:
             raise ValueError("screen goes with a model, n_features and a budget alone")
         if setting.n_features is None:
             raise ValueError("screen needs n_features, the number of columns to choose from")

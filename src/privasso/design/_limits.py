@@ -47,11 +47,6 @@ class Setting:
         """Error ρE[v] + σ_ξ² of releasing nothing."""
         return self.model.rho * self.model.scales.moment(1.0) + self.model.sigma_xi**2
 
-    @property
-    def plain(self) -> bool:
-        """Whether scales are right, and no shape is asked for beyond a power of them."""
-        return self.family != "free" and self.scale_error == 0.0
-
 
 class Target(ABC, Generic[D]):
     """A question about privacy and error that a design of the class D answers."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from privasso._validation import generator, integer, nonnegative_float, positive_float, real_float
 from privasso.design._budget import Budget
-from privasso.design._columns import FAMILIES, Family, search_columns
+from privasso.design._columns import search_columns
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Setting, Target
 from privasso.design._program import LEAKAGE, Evaluator, NonlinearProgram
 from privasso.design._result import InfeasibleError
@@ -63,10 +63,9 @@ def optimal_design(
         Use this λ; it is chosen too if not given.
     gamma : float, optional
         Use this exponent of v instead of choosing one.
-    family : {"power", "free", "full"}
-        ``"power"``: σ_η² ∝ v^γ. ``"free"``: σ_η²(v) is any smooth function, a natural cubic spline
-        of log σ_η² in log v with up to nine knots; the design is then a `Tabulated`. For a model
-        with a covariance C, ``"power"`` is noise of covariance ∝ C^γ and ``"full"`` a full shape.
+    family : {"power", "full"}
+        ``"power"``: σ_η² ∝ v^γ. For a model with a covariance C, ``"power"`` is noise of covariance
+        ∝ C^γ and ``"full"`` a full shape.
     n_features : int, optional
         Design for N columns, the quantiles of the law, instead of for the limit of many. It
         matters where small columns carry most of the error, and for the largest row under a
@@ -116,14 +115,12 @@ def optimal_design(
     if not isinstance(model, Model):
         raise ValueError(f"model must be a Model, not an object of type {type(model).__name__}")
     correlated = model.covariance is not None
-    families = ("power", "full") if correlated else FAMILIES
+    families = ("power", "full") if correlated else ("power",)
     if family not in families:
         which = "for correlated columns " if correlated else ""
         raise ValueError(f"{which}family must be one of {', '.join(families)}, not {family!r}")
     if correlated and scale_error != 0.0:
         raise ValueError("scale_error is for independent columns; leave it out")
-    if gamma is not None and family == "free":
-        raise ValueError("gamma belongs to family='power'; leave it out for a free shape")
     setting = Setting(
         model,
         None if lam is None else positive_float("lam", lam),
@@ -178,7 +175,7 @@ def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
 
     Raises `InfeasibleError` when no exponent leaves an estimator at this λ and σ.
     """
-    evaluator = Evaluator(model, search_columns(model.scales, None), Family.powers(), None)
+    evaluator = Evaluator(model, search_columns(model.scales, None), None)
     program = NonlinearProgram(evaluator, LEAKAGE, None, 0.0, np.array([False, False, True]))
     found = search(program, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
     if found is None:

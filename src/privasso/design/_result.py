@@ -136,9 +136,9 @@ class OptimalDesign(Design):
         return self.point.onavekl(kind)
 
     @property
-    def gamma(self) -> float | None:
-        """The exponent of a power law, None for a tabulated design."""
-        return self.noise.gamma if isinstance(self.noise, PowerLaw) else None
+    def gamma(self) -> float:
+        """The exponent of v."""
+        return cast(PowerLaw, self.noise).gamma
 
     @cached_property
     def comparison(self) -> dict[str, TunedDesign]:

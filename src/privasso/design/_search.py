@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from privasso.design._columns import Family, SearchColumns, free_family, search_columns
+from privasso.design._columns import search_columns
 from privasso.design._program import (
     ERROR,
     FAR,
-    LEAST_EXPONENT,
     SENSITIVITY,
     Evaluator,
     NonlinearProgram,
@@ -44,8 +43,8 @@ _EXPONENTS_LABELS = (0.6, 1.0, 0.3, 1.3, 0.0)
 _MET = 1e-5
 _ITERATIONS = 100
 _RUNS = 14
-#: Half widths of the box of one run: log λ, log σ², the exponent, the curved part.
-_REACH = (1.0, 2.0, 1.5, 4.0)
+#: Half widths of the box of one run: log λ, log σ², the exponent.
+_REACH = np.array([1.0, 2.0, 1.5])
 
 
 def search(program: NonlinearProgram, x: FloatArray) -> FloatArray | None:
@@ -124,12 +123,8 @@ def _slsqp(
             "jac": lambda z: -program.excess(whole(z)).gradient[free],
         }
         constraints.append({"type": "ineq", **margin})
-    if program.evaluator.must_vanish and program.free.size > 3:
-        row = np.append([0.0, 0.0], program.evaluator.low_exponent)[free]
-        vanish = {"fun": lambda z: row @ z - LEAST_EXPONENT, "jac": lambda _: row}
-        constraints.append({"type": "ineq", **vanish})
     outer = np.array(bounds(program, x))[free]
-    reach = radius * np.array([_REACH[min(int(k), 3)] for k in free])
+    reach = radius * _REACH[free]
     lower = np.clip(x[free] - reach, outer[:, 0], outer[:, 1])
     upper = np.clip(x[free] + reach, outer[:, 0], outer[:, 1])
     limits = list(zip(lower.tolist(), upper.tolist(), strict=True))
@@ -166,7 +161,7 @@ _HALVINGS, _LARGEST = 24, 700.0
 def least(request: DesignRequest, program: NonlinearProgram, what: str) -> tuple[float, str]:
     """The least of what the constraint limits, and where it is found."""
     bare = replace(program, objective=what, constraint=None)
-    found = search(bare, request.blank(1))
+    found = search(bare, request.blank)
     if found is None:
         return math.inf, "since no estimator exists"
     value = math.exp(bare.merit(found)[1])
@@ -180,7 +175,7 @@ def least_without_noise(request: DesignRequest, program: NonlinearProgram) -> tu
     """The least error with almost no noise, which is mostly the least of all."""
     free = program.free & np.array([True, False, False])
     bare = replace(program, objective=ERROR, constraint=None, free=free)
-    x = request.blank(1)
+    x = request.blank
     x[1], x[2] = 2.0 * largest_log_lambda(bare, x) - 40.0, 1.0
     found = search(bare, x) if free.any() else x
     if found is None:
@@ -198,7 +193,7 @@ def least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
     given = request.setting.gamma
     gammas = np.linspace(0.0, 1.4, 15).tolist() if given is None else [given]
     for gamma in gammas:
-        x = request.blank(1)
+        x = request.blank
         x[2] = gamma
         x[1] = program.excess(x).log  # at σ = 1, so that this is the level needed
         low, high = x[0], largest_log_lambda(program, x) + 3.0
@@ -234,22 +229,16 @@ class DesignRequest:
     setting: Setting
 
     def design(self) -> OptimalDesign:
-        """Return the best noise of the family with its λ and its price."""
+        """Return the best power law, or the one of the given exponent, with its λ and its price."""
         setting = self.setting
-        program, found = self._best_power()
-        family = Family.powers()
-        if setting.family == "free":
-            family = free_family(self._columns)
-            program = self._program(family)
-            start = self.blank(family.size)
-            start[:3] = found
-            found = improve(program, start)
-            if found is None:
-                found = start
-        sigma = math.exp(found[1] / 2.0)
-        noise = family.noise(sigma, found[2:])
-        if setting.gamma in _NAMED:
-            noise = _NAMED[setting.gamma].with_sigma(sigma)
+        if setting.gamma is not None:
+            self._check_limit(PowerLaw(1.0, setting.gamma))
+        program = self._program()
+        found = search(program, self.blank)
+        if found is None:
+            raise InfeasibleError(self.limit.unmet(self, program))
+        noise = _NAMED.get(setting.gamma, PowerLaw(1.0, float(found[2])))
+        noise = noise.with_sigma(math.exp(found[1] / 2.0))
         found, noise, point = self._exactly(found, noise, program)
         return OptimalDesign(
             point=point,
@@ -261,44 +250,25 @@ class DesignRequest:
 
     def _of_power(self, gamma: float) -> OptimalDesign:
         """The answer with the power law of this exponent."""
-        setting = replace(self.setting, gamma=gamma, family="power")
-        return replace(self, setting=setting).design()
+        return replace(self, setting=replace(self.setting, gamma=gamma)).design()
 
     @property
     def where(self) -> str:
         """The λ that was given, in words."""
         return "" if self.setting.lam is None else f" at lam = {self.setting.lam:g}"
 
-    def _best_power(self) -> tuple[NonlinearProgram, FloatArray]:
-        """The best power law, or the best with the exponent that was given."""
-        if self.setting.gamma is not None:
-            self._check_limit(PowerLaw(1.0, self.setting.gamma))
-        program = self._program(Family.powers())
-        found = search(program, self.blank(1))
-        if found is None:
-            raise InfeasibleError(self.limit.unmet(self, program))
-        return program, found
-
-    @property
-    def _columns(self) -> SearchColumns:
-        setting = self.setting
-        return search_columns(setting.model.scales, setting.n_features, setting.scale_error)
-
-    def _program(self, family: Family) -> NonlinearProgram:
+    def _program(self) -> NonlinearProgram:
         limit, setting = self.limit, self.setting
-        evaluator = Evaluator(
-            setting.model, self._columns, family, setting.n_features, limit.measure
-        )
-        free = np.ones(2 + family.size, dtype=np.bool_)
-        free[0], free[2:] = setting.lam is None, setting.gamma is None
+        columns = search_columns(setting.model.scales, setting.n_features, setting.scale_error)
+        evaluator = Evaluator(setting.model, columns, setting.n_features, limit.measure)
+        free = np.array([setting.lam is None, True, setting.gamma is None])
         return NonlinearProgram(evaluator, limit.objective, limit.constraint, limit.log, free)
 
-    def blank(self, size: int) -> FloatArray:
-        """Parameters with what is given filled in, for a family of so many parameters."""
-        x = np.zeros(2 + size)
-        x[0] = 0.0 if self.setting.lam is None else math.log(self.setting.lam)
-        x[2] = 0.0 if self.setting.gamma is None else self.setting.gamma
-        return x
+    @property
+    def blank(self) -> FloatArray:
+        """Parameters with what is given filled in."""
+        lam, gamma = self.setting.lam, self.setting.gamma
+        return np.array([0.0 if lam is None else math.log(lam), 0.0, gamma or 0.0])
 
     def _check_limit(self, unit: NoiseDesign) -> None:
         """Refuse a shape whose predictions are infinite in the limit of many columns."""
