@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -65,7 +66,7 @@ def _case(m: int, n: int, part: float, kappa: float, ridge: float) -> dict[str, 
     solution = ours()
     size = int(np.count_nonzero(solution.x))
     plain = _lam_for(F, y, size)
-    contenders = {
+    contenders: dict[str, Callable[[], object]] = {
         "ours": ours,
         "LASSO": lambda: pv.solve(F, y, plain),
     }
