@@ -158,10 +158,11 @@ def best_power(privacy: Privacy, model: Model, lam: float | None, rows: Covariat
     prediction takes their number of rows and their scales, and ρ and σ_ξ from the model; λ is
     optimised too where it is None. On average it is that of least OnAveKL, and no data are used.
     """
-    if isinstance(privacy, OnAverage):
-        if privacy.sigma == 0.0 or lam is None:
+    if not privacy.formal:
+        sigma = cast(OnAverage, privacy).sigma
+        if sigma == 0.0 or lam is None:
             return PowerLaw(1.0, 1.0)  # without noise every shape is the same
-        return PowerLaw(1.0, least_leakage_exponent(model, lam, privacy.sigma))
+        return PowerLaw(1.0, least_leakage_exponent(model, lam, sigma))
     n, m = int(rows.live.sum()), rows.shape[0]
     if n == 0:
         return PowerLaw(1.0, 0.5)
