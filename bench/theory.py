@@ -63,30 +63,7 @@ def run() -> pl.DataFrame:
             ("400 points", times["grid"], "import", imported),
         ):
             rows.append((f"{what}: {name}", 1e3 * cost, reference, 1e3 * other, cost / other))
-    rows += [loss_row(n) for n in (400, 1000, 2000)]
     return pl.DataFrame(rows, schema=["what", "ms", "beside", "its ms", "ratio"], orient="row")
-
-
-def loss_row(n: int) -> tuple[str, float, str, float, float]:
-    """The loss for one replaced record, beside the two densities that define it."""
-    model, design = pv.Model(scales=pv.LogNormal(0.0, 0.5)), pv.PowerLaw(0.1, 1.0)
-    s, other = model.sample(n, rng=0), model.sample(n, rng=1)
-    x = pv.solve(s.F, s.y, LAM, design.draw(s.v, rng=2)).x
-    F2, y2 = s.F.copy(), s.y.copy()
-    F2[3], y2[3] = other.F[3], other.y[3]
-    variances = design.variances(s.v)
-    times = best_times(
-        {
-            "loss": lambda: pv.privacy_loss(s.F, s.y, F2, y2, LAM, variances, x),
-            "densities": lambda: (
-                pv.log_density(s.F, s.y, LAM, variances, x)
-                - pv.log_density(F2, y2, LAM, variances, x)
-            ),
-        },
-        repeat=15,
-    )
-    loss, both = times["loss"], times["densities"]
-    return f"privacy loss, N = {n}", 1e3 * loss, "two densities", 1e3 * both, loss / both
 
 
 def import_seconds() -> float:

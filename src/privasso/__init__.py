@@ -24,7 +24,6 @@ _HOMES = {
         "MaxAdvantage",
         "MaxError",
         "MaxLeakage",
-        "misspecification_table",
         "optimal_design",
         "optimal_shape",
     ),

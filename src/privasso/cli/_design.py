@@ -51,7 +51,7 @@ class DesignSettings:
     y_bounds: YBounds = None
     lam: float | None = option("Use this λ instead of choosing one.")
     family: str = option(
-        "Shape of the noise: power (∝ v^γ) or free; with --covariance power (∝ C^γ) or full.",
+        "Shape of the noise: power (∝ v^γ); with --covariance power (∝ C^γ) or full.",
         "power",
     )
     scale_error: float = option("τ: the noise follows v·exp(τZ) instead of v.", 0.0)

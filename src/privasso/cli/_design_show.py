@@ -86,8 +86,8 @@ def _predicted(error: str, best: Any, then: str) -> str:
 
 
 def _release(best: OptimalDesign, budget: LabelDP | None) -> list[str]:
-    shape = "∝ a free function of v" if best.gamma is None else f"∝ v^{best.gamma:.2f}"
-    use = f"Use λ = {best.lam:.4g}, σ_η = {best.noise.sigma:.4g}, noise variance {shape}."
+    shape = f"σ_η = {best.noise.sigma:.4g}, noise variance ∝ v^{best.gamma:.2f}"
+    use = f"Use λ = {best.lam:.4g}, {shape}."
     said = _predicted(
         f"{best.E:.4g}",
         best,

@@ -15,7 +15,7 @@ from privasso.paper import _experiment as sim
 from privasso.paper import _ink as ink
 from privasso.paper._claim import AGREE, Finding, claim, found, verdict_of
 from privasso.paper._figure import LAWS, LOOKS, PaperFigure, Settings, Simulated, Tables
-from privasso.theory import privacy_loss, state_evolution
+from privasso.theory import log_density, state_evolution
 
 #: Law, design, λ, σ_η: from the middle of the stable region to near its edge.
 POINTS = (
@@ -60,8 +60,8 @@ class LeakageExperiment(sim.Experiment):
         x, variances = sim.released(F, y, lam, eta), noise.variances(v)
         if x is None:
             return {"loss": [None]}
-        losses = [privacy_loss(F, y, *other, lam, variances, x) for other in others]
-        return {"loss": [float(np.mean(losses))]}
+        densities = [log_density(*one, lam, variances, x) for one in others]
+        return {"loss": [log_density(F, y, lam, variances, x) - float(np.mean(densities))]}
 
     def rows(self, case: sim.Parameters, results: list[sim.Result]) -> Iterator[sim.Row]:
         losses = sim.known(sim.at(results)["loss"])

@@ -1,4 +1,4 @@
-"""The batched Algorithm 1 is the single one, iterate by iterate, and ends where it says."""
+"""Algorithm 1 in a compiled loop is the single one, iterate by iterate, and ends where it says."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def single_iterates(F, y, lam, eta, seed, count):
     return seen
 
 
-@pytest.mark.parametrize("n_rhs", [3, 40])  # few go straight to the compiled loop, many do not
+@pytest.mark.parametrize("n_rhs", [3, 40])
 def test_iterates_are_those_of_the_single_solver(n_rhs):
     F, y, lams, etas, starts = problems(n_rhs)
     iterates = {k: single_iterates(F, y, lams[k], etas[:, k], k, 12) for k in (0, n_rhs - 1)}
@@ -56,11 +56,12 @@ def test_converged_runs_solve_the_equations_of_the_fixed_point(n_rhs):
         assert np.array_equal(s > 0, x != 0)
 
 
+@pytest.mark.parametrize("single", [True, False])
 @pytest.mark.parametrize("law", [pv.Uniform(), pv.LogNormal()], ids=["v1", "v2"])
-def test_ends_as_the_transcription_does(law):
+def test_ends_as_the_transcription_does(law, single):
     F, y, lams, etas, starts = problems(60, law, sigma=np.geomspace(0.02, 1.5, 60), alpha=0.5)
     lams[:] = 0.3
-    runs = amp_paper_many(F, y, lams, etas, starts, max_iter=200)
+    runs = amp_paper_many(F, y, lams, etas, starts, max_iter=200, single=single)
     plain = Transcription(F, y)
     kinds = runs.converged.astype(int) + 2 * runs.blown_up + 4 * runs.cycling
     assert set(kinds.tolist()) <= {0, 1, 2, 4}
@@ -70,8 +71,8 @@ def test_ends_as_the_transcription_does(law):
             lams[k], etas[:, k], starts[0][:, k], starts[1][:, k], max_iter=200
         )
         assert converged == runs.converged[k]
-        if converged:
-            assert abs(n_iter - runs.n_iter[k]) <= 1
+        if converged:  # rounding to single precision may happen to end nearer
+            assert abs(n_iter - runs.n_iter[k]) <= 1 + single
             np.testing.assert_allclose(runs.x[:, k], x, rtol=1e-6, atol=1e-8)
         elif runs.blown_up[k]:
             assert abs(n_iter - runs.n_iter[k]) <= 1
