@@ -3,9 +3,16 @@
 Pure functions of public numbers. Nothing here has seen data, and nothing draws noise.
 """
 
-from privasso.accounting._beside import BesideGaussian, delta_together, sensitivity_beside, together
+from privasso.accounting._beside import (
+    BesideGaussian,
+    delta_together,
+    losses_from_list,
+    losses_to_list,
+    sensitivity_beside,
+    together,
+)
 from privasso.accounting._choice_loss import ChoiceLoss
-from privasso.accounting._filter import spent_epsilon, within_budget
+from privasso.accounting._composed import spent_epsilon, within_budget
 from privasso.accounting._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -20,7 +27,6 @@ from privasso.accounting._objective_loss import (
     objective_epsilon,
     objective_sensitivity,
 )
-from privasso.accounting._written import losses_from_list, losses_to_list
 
 __all__ = [
     "ApproximateLoss",

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from privasso._validation import integer, nonnegative_float, positive_float, probability
-from privasso.accounting._gaussian import sensitivity_for
+from privasso.accounting._gaussian import CELLS, FAR, FEW_CELLS, sensitivity_for
 from privasso.accounting._loss import Loss
 from privasso.accounting._objective import (
     SMALLEST_C,
@@ -21,7 +21,6 @@ from privasso.accounting._objective import (
     objective_delta,
     objective_orders,
 )
-from privasso.accounting._objective_parts import CELLS, FAR, FEW_CELLS
 
 #: The calibration aims this much below log δ, and settles for twice as much.
 MARGIN = 2e-4
