@@ -123,7 +123,7 @@ class Scheme:
     @property
     def budget(self) -> tuple[float, float]:
         """Of the privacy."""
-        return self.privacy.epsilon, self.privacy.width
+        return self.privacy.epsilon, self.privacy.label_width
 
     @property
     def size(self) -> tuple[int, int]:
@@ -189,7 +189,7 @@ class Scheme:
         """
         population, unit = Population(self.rows), self.privacy.unit
         suppose = replace(suppose, label_sd=suppose.label_sd / unit)
-        half_width = 0.5 * self.privacy.width / unit
+        half_width = 0.5 * self.privacy.label_width / unit
         m, n = self.size
         tables = 1 if m >= _MANY_ROWS * n else min(_TABLES, fits)
         found: list[float] = []

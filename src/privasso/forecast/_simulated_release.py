@@ -80,7 +80,7 @@ class SimulatedFit:
             calibration.covariance,
             calibration.sigma_sum,
             calibration.objective,
-            privacy.width / privacy.unit,
+            privacy.label_width / privacy.unit,
             self.n_rows,
             self.weight,
         )
