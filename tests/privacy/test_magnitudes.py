@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from privasso.blocks import RowBlocks
-from privasso.programs._estimate import ScaleSums, noisy_scales, widest_bounds
-from privasso.programs._magnitudes import MagnitudeCounts, Magnitudes, magnitude_bins
+from privasso.programs._estimate import (
+    MagnitudeCounts,
+    Magnitudes,
+    ScaleSums,
+    magnitude_bins,
+    noisy_scales,
+    widest_bounds,
+)
 from privasso.queries import Answering, NoisySum, _rounded_gaussian, bit_source
 
 

@@ -10,12 +10,11 @@ from scipy.special import expit
 from privasso._clock import Clock
 from privasso._tuned import SPARSITY_LOSS
 from privasso._validation import positive_float, real_array
+from privasso.fit._charge import warn_user
 from privasso.fit._choose_lambda import TimeLimitWarning
-from privasso.fit._logistic_law import LogisticLaw
-from privasso.fit._logistic_rows import LogisticRows
-from privasso.fit._path import CoefficientPath
+from privasso.fit._logistic_law import LogisticLaw, LogisticRows
+from privasso.fit._model import CoefficientPath
 from privasso.fit._release_law import joint_noise
-from privasso.fit._uses import warn_user
 from privasso.operators import Covariates
 from privasso.problem import ClippedProblem, Logistic
 from privasso.programs import Release

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso.encoding import Encoding
-from privasso.fit._model import ReleasedModel
-from privasso.fit._path import CoefficientPath
+from privasso.fit._model import CoefficientPath, ReleasedModel
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy
 from privasso.programs import Intervals

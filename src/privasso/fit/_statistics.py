@@ -12,10 +12,9 @@ from privasso._covariates import covariates
 from privasso._validation import real_array
 from privasso.accounting import GaussianLoss
 from privasso.encoding import Encoding
-from privasso.fit._model import ReleasedModel
+from privasso.fit._model import CoefficientPath, ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.fit._outcome import Outcome
-from privasso.fit._path import CoefficientPath
 from privasso.privacy import Guarantee, Privacy
 from privasso.programs import Intervals, RecordStatistics
 from privasso.solvers import Status

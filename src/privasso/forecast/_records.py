@@ -20,8 +20,7 @@ from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
 from privasso.fit import Classes, FitOptions, Plan, plan_for, posterior_mean
-from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._population import Simulated
+from privasso.forecast._population import Assumptions, Simulated
 from privasso.privacy import PRIVATE, RecordDP
 from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source

@@ -10,8 +10,7 @@ from typing import cast
 import numpy as np
 
 from privasso.fit import MOST_COLUMNS, Plan, Released, RowMoments
-from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._population import Population, Simulated
+from privasso.forecast._population import Assumptions, Population, Simulated
 from privasso.forecast._simulated_release import SimulatedFit
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates

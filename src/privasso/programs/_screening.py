@@ -18,12 +18,10 @@ import numpy as np
 from privasso.accounting import ChoiceLoss, ObjectiveLoss
 from privasso.blocks import taken
 from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
-from privasso.programs._centre import clipped_integers, noisy_centre
-from privasso.programs._intercept import Level
-from privasso.programs._program import Program, RecordFit
+from privasso.programs._clipped_sums import Level, clipped_integers, noisy_centre
+from privasso.programs._program import Program, RecordFit, Table, for_choice
 from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._records import half_ranges, ordered_residuals, within
-from privasso.programs._worst_tables import Table, for_choice
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisyChoice, ObjectiveNoise, Scores
 
 
