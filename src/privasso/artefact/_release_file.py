@@ -244,10 +244,10 @@ def statistics_from(document: object) -> KeptStatistics:
     table = replace(mechanism.table, scaling=scaling, estimate=None)
     moments = SecondMoments(matrix, fields.number("sigma", above=0.0), n_rows)
     kept = KeptStatistics(
-        RecordStatistics(moments, table, mechanism.weight),
-        privacy,
-        guarantee,
-        fields.number("lam", above=0.0),
+        statistics=RecordStatistics(moments, table, mechanism.weight),
+        privacy=privacy,
+        guarantee=guarantee,
+        lam=fields.number("lam", above=0.0),
         target=None if fields.is_null("target") else fields.text("target"),
         intervals=read_intervals(fields, n),
         **known,

@@ -92,7 +92,7 @@ class Scheme:
         )
         # Other designs may have been applied to given scales, which a release does not hold.
         noise = released.noise if isinstance(released.noise, Shaped) else None
-        return cls(rows, privacy, calibration, noise, lam, released.denoise)
+        return cls(rows, privacy, calibration, noise, lam, released.options.denoise)
 
     @property
     def unavailable(self) -> str | None:
