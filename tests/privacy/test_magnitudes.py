@@ -12,7 +12,7 @@ from privasso.programs._estimate import (
     Magnitudes,
     ScaleSums,
     magnitude_bins,
-    noisy_scales,
+    noisy_moments,
     widest_bounds,
 )
 from privasso.queries import Answering, NoisySum, _rounded_gaussian, bit_source
@@ -46,9 +46,9 @@ def sums(Z):
 
 
 def scales(Z, mu, source, *, centred):
-    return noisy_scales(
+    return noisy_moments(
         Answering(rows(Z), source), NoisySum(unit_sums(Z.shape[1]), mu), centred=centred
-    )
+    )[:2]
 
 
 def wild(rng, shape):

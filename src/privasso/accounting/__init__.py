@@ -19,13 +19,16 @@ from privasso.accounting._gaussian import (
     log_gaussian_delta,
     sensitivity_for,
 )
-from privasso.accounting._inexact import InexactLoss, check_coverable, least_delta, shift_epsilon
 from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, true_alarms
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_loss import (
+    InexactLoss,
     ObjectiveLoss,
+    check_coverable,
+    least_delta,
     objective_epsilon,
     objective_sensitivity,
+    shift_epsilon,
 )
 
 __all__ = [

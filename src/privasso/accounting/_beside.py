@@ -27,7 +27,6 @@ from privasso._documents import DocumentError, Fields
 from privasso._validation import nonnegative_float, positive_float, probability
 from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import ComposedLoss, compose_losses
-from privasso.accounting._inexact import InexactLoss, ideal_losses
 from privasso.accounting._loss import (
     LARGEST,
     ApproximateLoss,
@@ -39,7 +38,9 @@ from privasso.accounting._loss import (
 from privasso.accounting._objective import Neighbours, Slope
 from privasso.accounting._objective_loss import (
     MARGIN,
+    InexactLoss,
     ObjectiveLoss,
+    ideal_losses,
     largest_c,
     objective_sensitivity,
 )

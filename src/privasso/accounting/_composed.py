@@ -41,8 +41,8 @@ from numba import njit
 
 from privasso._validation import positive_float, probability
 from privasso.accounting._gaussian import gaussian_delta, gaussian_epsilon, sensitivity_for
-from privasso.accounting._inexact import InexactLoss, ideal_losses
 from privasso.accounting._loss import LARGEST, GaussianLoss, Loss, Renyi, dominating_laws
+from privasso.accounting._objective_loss import InexactLoss, ideal_losses
 
 #: Cells of the grid of losses over the reach of all parts together, and at least for each part.
 _CELLS, _EACH = 10_000, 100

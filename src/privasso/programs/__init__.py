@@ -21,7 +21,7 @@ from privasso.programs._label_screening import (
     too_large,
 )
 from privasso.programs._point import Point
-from privasso.programs._program import Program, RecordFit, Table, for_label_choice, sandwich_errors
+from privasso.programs._program import Program, RecordFit, Table, for_label_choice
 from privasso.programs._record_rows import PerturbedLogistic, PerturbedObjective
 from privasso.programs._record_statistics import (
     RecordStatistics,
@@ -30,7 +30,7 @@ from privasso.programs._record_statistics import (
     StatisticsMechanism,
 )
 from privasso.programs._records import bounded_labels
-from privasso.programs._release import Calibration, Release, row_weights
+from privasso.programs._release import Calibration, Release, row_weights, sandwich_errors
 from privasso.programs._screening import FurtherRound, ScreenedObjective, Screening
 
 __all__ = [

@@ -214,11 +214,6 @@ class ScaleSums(Summand):
         return np.full(2 * n, math.ldexp(math.sqrt(per_column * n), 2 * _BITS) * ROUNDING)
 
 
-def noisy_scales(ask: Ask, query: NoisySum, *, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and scale of columns with values in [−1, 1]; see `noisy_moments`."""
-    return noisy_moments(ask, query, centred=centred)[:2]
-
-
 def noisy_moments(
     ask: Ask, query: NoisySum, *, centred: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
@@ -287,7 +282,7 @@ class Estimate:
             return None
         middle, half = half_ranges(bounds, centred)
         query = NoisySum(ScaleSums(bounds, middle, half), self.mu, self.neighbours)
-        centre, scale = noisy_scales(ask, query, centred=centred)
+        centre, scale, *_ = noisy_moments(ask, query, centred=centred)
         return middle + half * centre, half * scale
 
 

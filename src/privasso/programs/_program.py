@@ -143,22 +143,3 @@ class RecordFit:
     intercept: float
     coef_se: np.ndarray | None = field(default=None, repr=False)
     screened: np.ndarray | None = field(default=None, repr=False)
-
-
-def sandwich_errors(u: np.ndarray, H: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    """Root of the diagonal of H⁻¹CH⁻¹ over the support of u; NaN elsewhere, or if not positive.
-
-    Examples
-    --------
-    >>> sandwich_errors(np.array([1.0, 0.0]), np.diag([2.0, 1.0]), np.eye(2)).tolist()
-    [0.5, nan]
-    """
-    errors = np.full(u.size, np.nan)
-    support = np.flatnonzero(u)
-    if support.size:
-        block = np.ix_(support, support)
-        inverse = np.linalg.inv(H[block])
-        squares = np.diag(inverse @ middle[block] @ inverse)
-        # Where columns are nearly dependent, rounding can leave no digit; then nothing is stated.
-        errors[support] = np.sqrt(np.where(squares > 0.0, squares, np.nan))
-    return errors

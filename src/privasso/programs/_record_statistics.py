@@ -12,9 +12,10 @@ from scipy.special import ndtr
 from privasso._tuned import LABEL_DEVIATION, NARROW_VARIANCE, SHAPE_FLOOR, STATISTICS_RIDGE
 from privasso._validation import positive_float
 from privasso.programs._one_step import positive_part
-from privasso.programs._program import Program, RecordFit, Table, at_bounds, sandwich_errors
+from privasso.programs._program import Program, RecordFit, Table, at_bounds
 from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._records import RecordMap
+from privasso.programs._release import sandwich_errors
 from privasso.queries import (
     EMPTIED,
     ROUNDING,
