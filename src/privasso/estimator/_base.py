@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from dataclasses import replace
 from types import FrameType
 from typing import Any, ClassVar, Self
 
@@ -107,6 +108,13 @@ class PrivateEstimator(BaseEstimator):
         """Whether there is a guarantee, which a refusal of a single label would break."""
         return isinstance(self.privacy, Privacy) and self.privacy.formal
 
+    def _options(self, **instead: Any) -> FitOptions:
+        """The parameters as options of a fit, with what stands for some of them."""
+        given = {**self.get_params(deep=False), **instead}
+        del given["random_state"]
+        flags = {name: bool(given[name]) for name in ("fit_intercept", "denoise") if name in given}
+        return FitOptions(**{**given, **flags})
+
     def _forget(self) -> None:
         """Remove what an earlier fit has left."""
         for name in self._fitted:
@@ -178,7 +186,7 @@ class PrivateEstimator(BaseEstimator):
         if not learnt:
             return plan
         warn_user(_LEARNT.format(" and ".join(learnt)))
-        return plan.stating(plan.guarantee.on_learnt_columns())
+        return replace(plan, guarantee=plan.guarantee.on_learnt_columns())
 
     def _released(
         self,

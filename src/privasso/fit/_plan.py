@@ -183,10 +183,6 @@ class Plan:
         """Public covariates that are fitted as they are."""
         return None if self.calibration is None else self.rows
 
-    def stating(self, guarantee: Guarantee) -> Plan:
-        """The same plan with another statement."""
-        return replace(self, guarantee=guarantee)
-
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The rows that questions are about, with these labels, or with their own for None."""
         if isinstance(self.rows, RowBlocks):

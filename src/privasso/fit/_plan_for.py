@@ -298,11 +298,12 @@ def _with_intervals(X: Any, options: FitOptions, *given: Any) -> Plan:
     asked = declared(whole.program, whole.shape[0])
     check_asked(asked, stated)
     said = dict.fromkeys(query.sentence for query in asked[len(stated.losses) :])
-    return whole.stating(
-        replace(
+    return replace(
+        whole,
+        guarantee=replace(
             stated,
             parameters=tuple({**dict(stated.parameters), "epsilon": epsilon}.items()),
             losses=tuple(query.loss for query in asked if query.loss is not None),
             released=(*stated.released, *said, _ALSO),
-        )
+        ),
     )

@@ -105,11 +105,6 @@ class LabelDP(Formal):
         """High minus low, in this unit."""
         return self.label_width / self.unit
 
-    @property
-    def centre(self) -> float:
-        """The middle of the bounds."""
-        return self.y_bounds[0] + 0.5 * self.label_width
-
     def for_classes(self) -> LabelDP:
         """Release products: the logistic loss depends on the labels through them alone.
 

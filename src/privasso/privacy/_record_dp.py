@@ -63,41 +63,6 @@ def checked_bounds(bounds: Any) -> Bounds:
     return _entries(bounds)
 
 
-def bounds_of_columns(
-    bounds: Bounds, n_columns: int, names: Sequence[str] | None = None
-) -> np.ndarray:
-    """Bounds of the columns, of shape (N, 2), from what `checked_bounds` returns.
-
-    Examples
-    --------
-    >>> bounds_of_columns(checked_bounds({"b": "0/1", "a": (2, 5)}), 2, ["a", "b"]).tolist()
-    [[2.0, 5.0], [0.0, 1.0]]
-    >>> bounds_of_columns(checked_bounds((0, 2)), 3).tolist()
-    [[0.0, 2.0], [0.0, 2.0], [0.0, 2.0]]
-    """
-    if bounds == PRIVATE:
-        raise ValueError("bounds='private' are found in the data; there are none beforehand")
-    found = _of_columns(bounds, n_columns, names)
-    pairs = [(0.0, 1.0) if one == ZERO_ONE else one for one in found]
-    return np.array(pairs, dtype=np.float64).reshape(-1, 2)
-
-
-def zeros_and_ones(
-    bounds: Bounds, n_columns: int, names: Sequence[str] | None = None
-) -> np.ndarray | None:
-    """Which columns were said to be of zeros and ones; None if none was.
-
-    Examples
-    --------
-    >>> zeros_and_ones(checked_bounds({"b": "0/1", "a": (0, 1)}), 2, ["a", "b"]).tolist()
-    [False, True]
-    """
-    if bounds == PRIVATE:
-        return None
-    found = np.array([one == ZERO_ONE for one in _of_columns(bounds, n_columns, names)])
-    return found if found.any() else None
-
-
 def _of_columns(bounds: Any, n_columns: int, names: Sequence[str] | None) -> list[Any]:
     """A pair or "0/1" for each column."""
     if bounds == ZERO_ONE or isinstance(bounds[0], float):
@@ -312,12 +277,25 @@ class RecordDP(Formal):
         return self.mu_before / math.sqrt(max(len(self.released_before), 1)) * (1.0 - 1e-15)
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
-        """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
-        return bounds_of_columns(self.bounds, n_columns, names)
+        """Bounds of the columns, of shape (N, 2), by name where they were given by name.
+
+        >>> bounds = {"b": "0/1", "a": (2, 5)}
+        >>> RecordDP(1.0, 1e-6, bounds, (0, 1)).column_bounds(2, ["a", "b"]).tolist()
+        [[2.0, 5.0], [0.0, 1.0]]
+        """
+        if self.bounds == PRIVATE:
+            raise ValueError("bounds='private' are found in the data; there are none beforehand")
+        found = _of_columns(self.bounds, n_columns, names)
+        pairs = [(0.0, 1.0) if one == ZERO_ONE else one for one in found]
+        return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
     def indicators(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray | None:
         """Which columns were said to be of zeros and ones; None if none was."""
-        return zeros_and_ones(self.bounds, n_columns, names)
+        if self.bounds == PRIVATE:
+            return None
+        entries = _of_columns(self.bounds, n_columns, names)
+        found = np.array([one == ZERO_ONE for one in entries])
+        return found if found.any() else None
 
     def for_classes(self) -> RecordDP:
         """Refuse what a logistic regression on labels 0 and 1 does not have."""

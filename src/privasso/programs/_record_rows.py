@@ -208,6 +208,26 @@ class PerturbedObjective(Program):
         return half_ranges(self.bounds, centred=False)
 
 
+class OnTable(Program):
+    """A program for rows that a perturbed objective scales; it has the settings of that one."""
+
+    table: PerturbedObjective
+
+    @property
+    def lam(self) -> float:
+        """The λ that is used unless another one is given, in units of the labels."""
+        return self.table.lam
+
+    @property
+    def kappa(self) -> float:
+        """Where residuals are clipped, as a part of the range of the labels."""
+        return self.table.noise.kappa
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """The data with a record at all upper bounds."""
+        return [at_bounds(X, y, self.table.bounds[:, 1], self.table.y_bounds)]
+
+
 def perturbed_numbers(noise: ObjectiveNoise, level: Level | None, n_rows: int) -> dict[str, float]:
     """Numbers of a perturbed objective, with the noise that corrects the intercept."""
     keys = ("kappa", "radius", "ridge", "t", "sigma", "c")

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 from privasso._tuned import LABEL_DEVIATION, NARROW_VARIANCE, SHAPE_FLOOR, STATISTICS_RIDGE
 from privasso._validation import positive_float
 from privasso.programs._one_step import positive_part
-from privasso.programs._program import Program, RecordFit, Table, at_bounds
-from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
+from privasso.programs._program import RecordFit
+from privasso.programs._record_rows import OnTable, PerturbedObjective, perturbed_numbers
 from privasso.programs._records import RecordMap
 from privasso.programs._release import sandwich_errors
 from privasso.queries import (
@@ -207,7 +207,7 @@ class RecordStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsMechanism(Program):
+class StatisticsMechanism(OnTable):
     """How records become noisy statistics; all of it is decided before the data are read.
 
     Attributes
@@ -225,16 +225,6 @@ class StatisticsMechanism(Program):
     standard: bool = False
 
     again = True
-
-    @property
-    def lam(self) -> float:
-        """The λ that is used unless another one is given, in units of the labels."""
-        return self.table.lam
-
-    @property
-    def kappa(self) -> float:
-        """Where a fit of clipped residuals would clip them."""
-        return self.table.noise.kappa
 
     @property
     def weight(self) -> float:
@@ -277,17 +267,13 @@ class StatisticsMechanism(Program):
         numbers = {"radius": self.radius, "sigma": self.sigma, "mu": self.mu}
         return "statistics", numbers, self.table.column_unit
 
-    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
-        """The data with a record at all upper bounds."""
-        return [at_bounds(X, y, self.table.bounds[:, 1], self.table.y_bounds)]
-
     def products(self, table: PerturbedObjective) -> Products:
         """What a record contributes, by this scaling."""
         return Products(table.view, self.weight, self.radius * (1.0 + 1e-12))
 
 
 @dataclass(frozen=True, eq=False)
-class ShapedObjective(Program):
+class ShapedObjective(OnTable):
     """A perturbed fit with noise of the covariance σ²S and a ridge ΛS.
 
     S is the matrix of second moments of the scaled rows: of public rows, or of the rows themselves
@@ -309,11 +295,6 @@ class ShapedObjective(Program):
     noise: ObjectiveNoise
     public: np.ndarray | None = field(repr=False)
     mu: float | None
-
-    @property
-    def lam(self) -> float:
-        """The λ that is used unless another one is given, in units of the labels."""
-        return self.table.lam
 
     @property
     def kappa(self) -> float:
@@ -355,10 +336,6 @@ class ShapedObjective(Program):
         numbers = perturbed_numbers(self.noise, self.table.level, n_rows)
         unit = f"{self.table.column_unit}, and rows in the norm of the shape"
         return "objective", numbers, unit
-
-    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
-        """The data with a record at all upper bounds."""
-        return [at_bounds(X, y, self.table.bounds[:, 1], self.table.y_bounds)]
 
     def _errors(self, u: np.ndarray, L: np.ndarray, statistics: RecordStatistics) -> np.ndarray:
         noise, variance = self.noise, statistics.residual_variance(u)
