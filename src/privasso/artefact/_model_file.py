@@ -15,7 +15,6 @@ from privasso.artefact._header import (
     bounded_text,
     header,
     opened,
-    read_intervals,
     written_intervals,
 )
 from privasso.encoding import Encoding
@@ -164,7 +163,6 @@ def from_document(document: object) -> ReleasedModel:
         denoised=fields.flag("denoised"),
         noise=noise_from_dict(fields.take("noise")),
         classes=_classes(fields),
-        intervals=read_intervals(fields, n),
         target=fields.text("target") if "target" in fields.names() else None,
         **known,
     )

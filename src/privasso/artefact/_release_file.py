@@ -17,7 +17,6 @@ from privasso.artefact._header import (
     bounded_text,
     header,
     opened,
-    read_intervals,
     written_intervals,
 )
 from privasso.fit import KeptRelease, KeptStatistics
@@ -170,7 +169,6 @@ def _from_document(document: object) -> KeptRelease:
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
         target=None if fields.is_null("target") else fields.text("target"),
-        intervals=read_intervals(fields, n),
         **known,
     )
     fields.end()
@@ -195,7 +193,11 @@ def statistics_document(kept: KeptStatistics) -> dict[str, object]:
         "fit_intercept": table.fit_intercept,
         "low": table.bounds[:, 0].tolist(),
         "high": table.bounds[:, 1].tolist(),
-        **({} if table.indicators is None else {"indicators": _places(table.indicators)}),
+        **(
+            {}
+            if table.indicators is None
+            else {"indicators": np.flatnonzero(table.indicators).tolist()}
+        ),
         "scaling": scaling,
         "lam": kept.lam,
         "sigma": moments.sigma,
@@ -249,7 +251,6 @@ def statistics_from(document: object) -> KeptStatistics:
         guarantee=guarantee,
         lam=fields.number("lam", above=0.0),
         target=None if fields.is_null("target") else fields.text("target"),
-        intervals=read_intervals(fields, n),
         **known,
     )
     fields.end()
@@ -257,13 +258,8 @@ def statistics_from(document: object) -> KeptStatistics:
     return kept
 
 
-def _places(indicators: np.ndarray) -> list[int]:
-    """Which columns are said to be of zeros and ones."""
-    return np.flatnonzero(indicators).tolist()
-
-
 def _indicators(fields: Fields, bounds: list[Any]) -> list[int]:
-    """The same from a file, in which such columns have the bounds 0 and 1."""
+    """Which columns are said to be of zeros and ones: their bounds are 0 and 1."""
     if "indicators" not in fields.names():
         return []
     places = fields.numbers("indicators", most=len(bounds)).tolist()

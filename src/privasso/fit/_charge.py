@@ -194,7 +194,10 @@ class Charge:
         if self._keep is not None:
             self._waiting.begin()
         self._began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        account(labels, self._guarantee, self._ledger, self._what)
+        if self._ledger is None:
+            note_use(labels, self._guarantee)
+        else:
+            self._ledger.charge(self._guarantee, self._what)
         self._made = True
 
     def before(self, bits: BitSource, labels: Callable[[], np.ndarray | bytes]) -> BitSource:
@@ -280,19 +283,6 @@ class _Waiting:
         self._noted = True
         with contextlib.suppress(OSError):
             os.write(2, _WAITS.encode())
-
-
-def account(
-    labels: np.ndarray | bytes, guarantee: Guarantee, ledger: Ledger | None, what: str
-) -> None:
-    """Charge the ledger, or without one remember that these labels were used.
-
-    Labels that are elsewhere are known by a checksum.
-    """
-    if ledger is None:
-        note_use(labels, guarantee)
-    else:
-        ledger.charge(guarantee, what)
 
 
 def fit_in_words(shape: tuple[int, int], target: str | None, seeded: bool) -> str:

@@ -278,14 +278,12 @@ def check_run(
     feature_names: tuple[str, ...] | None,
     target: str | None,
 ) -> None:
-    """Refuse a generator that the plan does not state, and names that no file could hold."""
+    """Refuse a generator that the plan does not state, and names that no file could hold.
+
+    It is done before the budget is spent on what they belong to.
+    """
     if (rng is not None) != seeded:
         raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={seeded}")
-    check_names(feature_names, target)
-
-
-def check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
-    """Refuse names that no file could hold, before the budget is spent on what they belong to."""
     names = feature_names or ()
     for name in (*names, *(() if target is None else (target,))):
         if not is_unicode(name):
