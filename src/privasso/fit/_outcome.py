@@ -34,7 +34,7 @@ class AfterReleaseError(RuntimeError):
     """A step after the release failed; the message says what became of the release."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Stated:
     """What stands beside the numbers that a fit leaves, whatever these are.
 
