@@ -150,8 +150,7 @@ def interval_sums(plan: Plan, ask: Ask, found: Any) -> IntervalSums:
             coef, intercept = found.few.coef[:k], found.few.intercept
             ask = Beside(ask, X)
         case _:
-            fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
-            frame, coef, intercept = _record_frame(plan, fit)
+            frame, coef, intercept = _record_frame(plan, found.solve(plan.lam))
     return _interval_program(plan, frame)(ask, coef, intercept)
 
 

@@ -143,3 +143,7 @@ class RecordFit:
     intercept: float
     coef_se: np.ndarray | None = field(default=None, repr=False)
     screened: np.ndarray | None = field(default=None, repr=False)
+
+    def solve(self, lam: float) -> RecordFit:
+        """The fit itself, which is at one λ."""
+        return self

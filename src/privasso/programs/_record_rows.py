@@ -137,7 +137,8 @@ class PerturbedObjective(Program):
 
         An empty record contributes nothing; see `_cells` for this and for missing covariates.
         """
-        return RowBlocks.of_arrays(self._numbers(X), y).gathered(self.view)
+        X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
+        return RowBlocks.of_arrays(X, y).gathered(self.view)
 
     def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
         """Those of objective perturbation."""
@@ -194,10 +195,6 @@ class PerturbedObjective(Program):
     def origin(self) -> np.ndarray:
         """What is subtracted from each column."""
         return self._scaling()[0]
-
-    def _numbers(self, X: Matrix) -> np.ndarray:
-        """The covariates as an array of these columns; NaN and ±inf are allowed."""
-        return real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
         """Origin and scale of each column."""

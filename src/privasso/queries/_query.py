@@ -295,6 +295,14 @@ class _MadeUp(Ask):
         return query.possible
 
 
+class _NextError(Exception):
+    """A question beyond those that are answered."""
+
+    def __init__(self, query: Query) -> None:
+        super().__init__()
+        self.query = query
+
+
 class Replaying(Ask):
     """Gives the answers of an earlier run again, whatever is asked, and reads no rows.
 
@@ -311,26 +319,10 @@ class Replaying(Ask):
         self._answers = answers
 
     def answer(self, query: Query[Answer]) -> Answer:
-        """The next answer."""
-        return self._answers[len(self.transcript)]
-
-
-class _NextError(Exception):
-    """A question beyond those that are answered."""
-
-    def __init__(self, query: Query) -> None:
-        super().__init__()
-        self.query = query
-
-
-class _UpTo(Replaying):
-    """Gives the answers of an earlier run, and stops the program when there are no more."""
-
-    def answer(self, query: Query[Answer]) -> Answer:
-        """The next answer."""
+        """The next answer; where there are no more, the program stops."""
         if len(self.transcript) == len(self._answers):
             raise _NextError(query)
-        return super().answer(query)
+        return self._answers[len(self.transcript)]
 
 
 def next_question(
@@ -338,7 +330,7 @@ def next_question(
 ) -> Query:
     """What a program asks after these answers; no rows are read."""
     try:
-        program(_UpTo(answers, n_rows))
+        program(Replaying(answers, n_rows))
     except _NextError as found:
         return found.query
     raise ValueError("the program asks nothing more after these answers")
