@@ -121,10 +121,15 @@ class ChosenLabels(Program):
 
         The covariates are public and so is the choice: it is a fit like any other.
         """
-        inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen="all")
-        # Chosen columns are few already.
-        aim = "select" if inner.aim == "select" else "predict"
-        inner = replace(inner, among=self.X.shape[1], aim=aim)
+        inner = replace(
+            self.options,
+            privacy=self.screened.fit,
+            ledger=None,
+            screen="all",
+            among=self.X.shape[1],
+            # Chosen columns are few already.
+            aim="select" if self.options.aim == "select" else "predict",
+        )
         rows = prepared_rows(self.fitted_columns(columns), self.options.fit_intercept)
         if self.components is not None:
             noise = Shaped(shrink=self.screened.shrink(rows))

@@ -298,10 +298,6 @@ class PerturbedLogistic(PerturbedObjective):
 
     reach: float = 0.0
 
-    def minimiser(self, lam: float) -> PerturbedMinimiser:
-        """The question for log odds of scaled columns."""
-        return PerturbedMinimiser(self.view, self.noise, lam, self.penalised, self.columns)
-
     @cached_property
     def view(self) -> LogisticMap:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How a record becomes a row and a label."""
@@ -314,7 +310,7 @@ class PerturbedLogistic(PerturbedObjective):
         labels[0] = 1.0
         return X, labels, "a record made up among others of the other class"
 
-    def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
-        """Log odds per unit of the columns, and where all columns are zero."""
-        coef, n = self.per_unit(u), len(self.bounds)
-        return coef, float(u[n] - self.origin @ coef) if self.fit_intercept else 0.0
+    @property
+    def _middle(self) -> float:
+        """Nothing is subtracted from classes, and their range is 1, so that these are log odds."""
+        return 0.0
