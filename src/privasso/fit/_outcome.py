@@ -96,15 +96,11 @@ class Outcome(ABC):
         The kind of privacy of the fit.
     guarantee : Guarantee
         The statement.
-    target : str or None
-        Name of the labels, if the fit knew it.
     kept_as : "release", "statistics" or None
         What `kept` is.
     """
 
     privacy: Privacy
-    guarantee: Guarantee
-    target: str | None
     kept_as: ClassVar[str | None] = None
 
     @property
@@ -183,14 +179,9 @@ class Published(Outcome):
     privacy: Privacy
 
     @property
-    def guarantee(self) -> Guarantee:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def guarantee(self) -> Guarantee:
         """That of the model."""
         return self.model.guarantee
-
-    @property
-    def target(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """That of the model."""
-        return self.model.target
 
     @property
     def final(self) -> ReleasedModel:
