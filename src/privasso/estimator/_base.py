@@ -24,6 +24,8 @@ from privasso.estimator._table_encoder import LEARNT, TableEncoder
 from privasso.fit import (
     ONE_LAM,
     FitOptions,
+    KeptRelease,
+    KeptStatistics,
     Outcome,
     Plan,
     ReleasedModel,
@@ -56,7 +58,12 @@ class PrivateEstimator(BaseEstimator):
     n_features_in_: int
     coef_: np.ndarray
     intercept_: Any
+    coef_se_: np.ndarray
     lam_: float
+    denoised_: bool
+    screened_: np.ndarray
+    release_: KeptRelease
+    statistics_: KeptStatistics
     guarantee_: Guarantee
     noise_: Noise
     intervals_: Intervals

@@ -14,8 +14,6 @@ from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
 from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     CoefficientPath,
-    KeptRelease,
-    KeptStatistics,
     Outcome,
 )
 from privasso.ledger import Ledger
@@ -161,9 +159,6 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     >>> est.coef_.shape, est.score(X, y) > 0.9
     ((5,), True)
     """
-
-    release_: KeptRelease
-    statistics_: KeptStatistics
 
     _fitted = (
         "coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_",

@@ -15,7 +15,6 @@ from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     Classes,
     CoefficientPath,
-    KeptRelease,
     Outcome,
     both_probabilities,
     chosen_classes,
@@ -106,7 +105,6 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
     """
 
     classes_: np.ndarray
-    release_: KeptRelease
 
     _by_class = True
     _fitted = (

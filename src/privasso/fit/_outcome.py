@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,14 +78,6 @@ class Stated:
         del told["privacy"]
         return ReleasedModel(coef, intercept, lam, **told, **more)
 
-    def encoded(self, encoding: Encoding | None) -> Self:
-        """The same, with the way in which columns of a table became those of X."""
-        return replace(self, encoding=encoding)
-
-    def with_intervals(self, intervals: Intervals) -> Self:
-        """The same, with intervals for the coefficients."""
-        return replace(self, intervals=intervals)
-
 
 class Outcome(ABC):
     """What comes of a fit; whoever uses it need not know how it was released.
@@ -149,13 +141,13 @@ class Outcome(ABC):
         """The same without columns that were not chosen before the fit."""
         return self
 
-    @abstractmethod
-    def encoded(self, encoding: Encoding | None) -> Outcome:
+    def encoded(self, encoding: Encoding | None) -> Self:
         """The same, with the way in which columns of a table became those of X."""
+        return replace(cast(Any, self), encoding=encoding)
 
-    @abstractmethod
-    def with_intervals(self, intervals: Intervals) -> Outcome:
+    def with_intervals(self, intervals: Intervals) -> Self:
         """The same, with intervals for the coefficients."""
+        return replace(cast(Any, self), intervals=intervals)
 
     def failure(self, error: Exception, kept: str) -> Exception:
         """The error to raise when a step after the release fails.
