@@ -108,12 +108,12 @@ def test_label_budget_by_brute_force(n_features):
     model = pv.Model(alpha=10.0, scales=V1)
     budget = pv.LabelDP(3.0, 1e-5, (-1.0, 1.0))
     best = pv.optimal_design(model, pv.Budget(budget), n_features=n_features)
-    mu = budget.width * label_sensitivity(model, best.noise, n_features=n_features)
+    mu = budget.label_width * label_sensitivity(model, best.noise, n_features=n_features)
     assert mu == pytest.approx(budget.mu, rel=1e-9)
 
     def error(x):
         design = pv.PowerLaw(1.0, float(x[0]))
-        unit = budget.width * label_sensitivity(model, design, n_features=n_features)
+        unit = budget.label_width * label_sensitivity(model, design, n_features=n_features)
         if not math.isfinite(unit):
             return 1.0
         noise = design.with_sigma(unit / budget.mu)

@@ -48,7 +48,7 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
         raise ValueError(
             f"every feature is constant, {table.names[0]!r} for example, so there is nothing to fit"
         )
-    return plan.stating(_guarantee(settings, plan, table))
+    return replace(plan, guarantee=_guarantee(settings, plan, table))
 
 
 def _guarantee(settings: FitSettings, plan: Plan, table: FitTable) -> Guarantee:

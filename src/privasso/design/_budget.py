@@ -126,7 +126,7 @@ class _LabelLimit(Limit):
 
     @property
     def width(self) -> float:
-        return self.budget.width
+        return self.budget.label_width
 
     @property
     def log(self) -> float:

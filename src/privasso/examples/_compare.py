@@ -61,7 +61,7 @@ def label_noise(privacy: LabelDP, y: np.ndarray, rng: np.random.Generator) -> np
     deviations of the noise apart.
     """
     low, high = privacy.y_bounds
-    return np.clip(y, low, high) + privacy.width / privacy.mu * rng.standard_normal(y.size)
+    return np.clip(y, low, high) + privacy.label_width / privacy.mu * rng.standard_normal(y.size)
 
 
 def r2(y: np.ndarray, predicted: np.ndarray) -> float:

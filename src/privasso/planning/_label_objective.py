@@ -82,7 +82,7 @@ class LabelObjective(LabelMechanism):
         share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
         sigma_sum = math.sqrt(float(np.max(weights)) / share) if rows.centred else 0.0
         if shape.size:
-            check_units(rows, self.privacy.width)
+            check_units(rows, self.privacy.label_width)
             largest = float(np.max(weights * rows.squared_row_norms(shape)))
             factor = largest / (1.0 - share)
             if not math.isfinite(factor * float(np.max(shape.diagonal))):

@@ -76,7 +76,7 @@ class LabelProducts(LabelMechanism):
         sigma_sum = largest_weight / math.sqrt(share * bound) if rows.centred else 0.0
         if shape.size == 0:
             return Calibration(shape, sigma_sum, self.mu, rows.weights)
-        check_units(rows, self.privacy.width)
+        check_units(rows, self.privacy.label_width)
         squares = rows.squared_row_norms(shape)
         largest = float(np.max(squares if rows.weights is None else rows.weights**2 * squares))
         factor = largest / ((1.0 - share) * bound)

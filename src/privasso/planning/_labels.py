@@ -123,6 +123,6 @@ def labels_at_one_lam(privacy: LabelDP, rows: Covariates, loss: Clipped) -> Pert
         n_rows=rows.shape[0],
     )
     scale = np.where(rows.live, np.sqrt(rows.squares / rows.total), 0.0)
-    lam = usual_lam(rows.shape[0], privacy.width)
+    lam = usual_lam(rows.shape[0], privacy.label_width)
     bounds, scaling = widest_bounds(n), (rows.mean, scale)
     return PerturbedObjective(noise, bounds, privacy.y_bounds, intercept, lam, scaling)

@@ -84,7 +84,7 @@ class LabelMechanism(ReleaseMechanism[LabelDP]):
 
         Rows that would exceed it are shrunk, see `row_weights`.
         """
-        check_units(rows, self.privacy.width)
+        check_units(rows, self.privacy.label_width)
         if not isinstance(rows, BlockCovariates):
             return self.shaped(rows, shrink)
         if shrink > 0.0:

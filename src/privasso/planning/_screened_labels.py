@@ -140,5 +140,5 @@ def screened_labels(
     screening = LabelScreening(
         settings.choices, settings.mu_centre, CHOICE_CLIP, privacy.y_bounds, settings.neighbours
     )
-    level = Level(settings.mu_level, privacy.width, neighbours=privacy.pair)
+    level = Level(settings.mu_level, privacy.label_width, neighbours=privacy.pair)
     return ScreenedLabels(screening, fit, n_columns, level, settings)

@@ -3,15 +3,6 @@
 Nothing outside this room draws noise for a formal guarantee.
 """
 
-from privasso.queries._ask import (
-    Answering,
-    Ask,
-    Beside,
-    UndeclaredError,
-    declared,
-    made_up,
-    next_question,
-)
 from privasso.queries._choice import NoisyChoice, Scores
 from privasso.queries._minimiser import PerturbedMinimiser
 from privasso.queries._objective_noise import (
@@ -24,9 +15,16 @@ from privasso.queries._objective_noise import (
 from privasso.queries._query import (
     EMPTIED,
     LABEL_REPLACED,
+    Answering,
+    Ask,
+    Beside,
     Neighbours,
     Query,
     Relation,
+    UndeclaredError,
+    declared,
+    made_up,
+    next_question,
     question_key,
 )
 from privasso.queries._rounded_gaussian import (

@@ -195,7 +195,7 @@ def facts_of(
     public = made.public_rows
     facts = FitFacts(
         model=model,
-        target=target or made.known_target or "the labels",
+        target=target or model.target or "the labels",
         n_rows=int(model.guarantee["n_rows"]) if public is None else public.shape[0],
         command=command,
         composition=made.composition,

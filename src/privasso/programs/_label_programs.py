@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,10 +15,27 @@ from privasso._blas import one_thread
 from privasso._types import Matrix, SparseMatrix
 from privasso.blocks import RowBlocks
 from privasso.operators import Covariates
-from privasso.programs._label_rows import LabelRows, integer_rows, scaled_labels
+from privasso.privacy import LabelDP
+from privasso.programs._clipped_sums import FromMean, Level
+from privasso.programs._label_rows import (
+    LabelMap,
+    LabelRows,
+    as_release,
+    integer_rows,
+    scaled_labels,
+)
 from privasso.programs._program import Program
 from privasso.programs._release import Calibration, Release
-from privasso.queries import Ask, BitSource, Neighbours, Query, Summand, rounded_gaussian
+from privasso.queries import (
+    Ask,
+    BitSource,
+    Neighbours,
+    ObjectiveNoise,
+    PerturbedMinimiser,
+    Query,
+    Summand,
+    rounded_gaussian,
+)
 
 #: Integer noise of this deviation stands for standard normal numbers.
 _DEVIATION = 2.0**44
@@ -229,3 +247,48 @@ class ProductsProgram(Program):
 def _row_sums(K: SparseMatrix, values: np.ndarray) -> np.ndarray:
     """Sum over the stored entries of each row of one value per entry."""
     return sp.csr_array((values, K.indices, K.indptr), shape=K.shape) @ np.ones(K.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveProgram(Program):
+    """Ask for the minimiser, and for the mean of the labels where that corrects the intercept."""
+
+    rows: Covariates = field(repr=False)
+    calibration: Calibration
+    noise: ObjectiveNoise
+    privacy: LabelDP
+    view: LabelMap
+    level: Level | None
+
+    again = True
+
+    @property
+    def kappa(self) -> float:
+        """Of the objective."""
+        return self.noise.kappa
+
+    def __call__(self, ask: Ask, lam: float = 0.0) -> Release:
+        """The minimiser as products of rows and labels."""
+        noise, made = self.noise, self.view.rows
+        free = np.zeros(made.n_columns)
+        u = ask(PerturbedMinimiser(self.view, noise, 0.0, free))
+        white = (made.normal_product(self._moments, u) + noise.ridge * u) / noise.sigma
+        off = 0.0
+        if self.level is not None and made.ones is not None:
+            # Rows count as in the fit, so that one far from all others, which is shrunk, does not
+            # decide the mean. No weight is larger than 1, so that no label moves the sum by more.
+            weights, total = self.calibration.weights, float(self.rows.shape[0])
+            total = total if weights is None else float(np.sum(np.minimum(weights, 1.0)))
+            mean = self.calibration.sigma_sum * float(white[-1]) / total / self.privacy.units
+            off = self.level.correction(
+                ask,
+                FromMean(made.ones, mean),
+                view=self.view,
+                n_rows=total,
+            )
+        bounds, unit = self.privacy.y_bounds, self.privacy.unit
+        return as_release(self.rows, bounds, self.calibration, white, unit, level=off)
+
+    @cached_property
+    def _moments(self) -> np.ndarray:
+        return self.rows.moments(self.calibration.weights, ones=self.rows.centred)
