@@ -7,7 +7,8 @@ import privasso as pv
 from privasso.blocks import RowBlocks
 from privasso.fit._rows import prepared_rows
 from privasso.programs import LabelFrame
-from privasso.programs._one_step import OneStep, symmetric
+from privasso.programs._correlations import symmetric
+from privasso.programs._one_step import OneStep
 from privasso.programs._scores import exceeded_by, long_rows
 from privasso.programs._tails import tail_end
 from privasso.queries import LABEL_REPLACED, Answering, bit_source
@@ -67,7 +68,7 @@ def test_what_shrunk_rows_hide_is_at_least_what_any_labels_could_make_of_it():
     w = long_rows(F, 4.0)
     H = (F * w[:, None]).T @ F
     zeros, ones = np.zeros((3, 3)), np.ones(3)
-    whole = np.stack([np.sum(F**2, axis=0), np.zeros(3)])
+    whole = np.stack([np.sum(F**2, axis=0), np.zeros(3), np.full(3, np.inf)])
     shrunk = float(np.sum(w < 1.0)), 16.0
     one = OneStep(H, ones, H, zeros, ones, zeros, ones, 1.0, 1.0, whole=whole, shrunk=shrunk)
     for j in range(3):

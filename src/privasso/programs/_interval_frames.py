@@ -78,6 +78,8 @@ class Placed:
     whole : ndarray of shape (2, d)
         Mean squares of the entries of private rows before they are shrunk, and the deviations of
         their noise.
+    reach : ndarray of shape (d,)
+        The largest entries that there can be in private rows.
     far : ndarray of shape (d,)
         How far away the entries of some rows are, see `OneStep`.
     few : ndarray of bool, of shape (N,), or None
@@ -95,6 +97,7 @@ class Placed:
     offset: np.ndarray = field(repr=False)
     unknown: np.ndarray = field(repr=False)
     whole: np.ndarray = field(repr=False)
+    reach: np.ndarray = field(repr=False)
     far: np.ndarray = field(repr=False)
     few: np.ndarray | None = field(default=None, repr=False)
     curvature: Callable[[Point | None], np.ndarray] | None = field(default=None, repr=False)
@@ -153,7 +156,11 @@ class RecordFrame(Frame):
         offset[unit.size :] = 1.0
         whole = np.outer([1.0, 0.0], second) + np.array([[0.0], [doubt]])
         whole = np.c_[whole * (half * inverse) ** 2, np.zeros((2, rows.n_columns - unit.size))]
-        return Placed(rows, square, ones, into, origin, offset, unit == 0.0, whole, ones)
+        reach = np.append(
+            np.max(np.abs(self.bounds.T - origin), axis=0) * inverse,
+            np.ones(rows.n_columns - unit.size),
+        )
+        return Placed(rows, square, ones, into, origin, offset, unit == 0.0, whole, reach, ones)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +226,9 @@ class LabelFrame(Frame):
         turns = np.c_[np.diag(np.diag(G) ** -0.5), _influences(G, into)]
         resting = 1.0 / np.maximum(FourthPowers(rows, turns).of(table), 1e-300)
         far = np.sqrt(np.maximum(one.shape[0] / (_NORMAL * resting[: len(G)]), 1.0))
-        few, none = resting[len(G) :] < _FEWEST, np.zeros((2, len(G)))
+        few, none, ones = resting[len(G) :] < _FEWEST, np.zeros((2, len(G))), np.ones(len(G))
         return Placed(
-            rows, 1.0, values, into, one.mean, rows.offset, unknown, none, far, few, curvature
+            rows, 1.0, values, into, one.mean, rows.offset, unknown, none, ones, far, few, curvature
         )
 
 

@@ -193,7 +193,8 @@ class IntervalProgram:
         noises = H_noise, s_noise, V_noise
         most, whole = (slope.prior, slope.most), None
         if placed.curvature is None and isinstance(slope, ClippedSlope) and (base or not counted):
-            whole = ask.n_rows * placed.whole
+            # No shrunk row loses more of an entry than its largest square.
+            whole = np.vstack([ask.n_rows * placed.whole, shrunk * placed.reach**2])
         size = (shrunk, radius**2)
         return OneStep(H, s, V, *noises, placed.unit, *most, base, placed.far, whole, size)
 
