@@ -87,7 +87,7 @@ def test_a_coefficient_that_rests_on_a_few_public_rows_has_no_interval():
     shares = (F @ np.linalg.inv(F.T @ F)) ** 2
     exact = 1.0 / np.sum((shares / shares.sum(axis=0)) ** 2, axis=0)
     assert placed.few is not None
-    assert placed.few.tolist() == (exact[:-1] < 10.0).tolist() == [False, True, True, False]
+    assert placed.few.tolist() == (exact[:-1] < 20.0).tolist() == [False, True, True, False]
     privacy = pv.LabelDP(5.0, 1e-6, y_bounds=(-3, 3))
     y = np.clip(X[:, 0] + 0.1 * rng.standard_normal(3000), -3.0, 3.0)
     est = pv.PrivateLasso(privacy=privacy, intervals=True, random_state=0).fit(X, y)
