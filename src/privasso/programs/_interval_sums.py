@@ -17,7 +17,8 @@ from privasso.programs._interval_frames import (
     RecordFrame,
 )
 from privasso.programs._intervals import Intervals, Target
-from privasso.programs._one_step import FEW, NEVER, Law, OneStep, at_level
+from privasso.programs._laws import FEW, NEVER, Law, at_level
+from privasso.programs._one_step import OneStep
 from privasso.programs._point import ClippedSlope, LogisticSlope, Point, Slope
 from privasso.programs._scores import STEPS, ResidualSums, RowCounts, ScoreSums, exceeded_by
 from privasso.programs._tails import tail_end

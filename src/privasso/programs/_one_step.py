@@ -19,14 +19,13 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from privasso.programs._correlations import NoisyProducts, symmetric
+from privasso.programs._laws import FEW, NEVER, POINTS, Law, mixture_quantiles
 
-#: Draws of the noise in the curvature, and where the quantiles of a law are kept, as those of a
-#: normal number.
+#: Draws of the noise in the curvature.
 _DRAWS = 200
-POINTS = np.linspace(-4.0, 4.0, 17)
 #: How far squared scores may differ from what the mean square says, before they are looked at.
 _UNLIKE = 0.5
 #: The curvature of clipped residuals differs from a share of that of squared ones by so much, as a
@@ -35,18 +34,13 @@ _UNLIKE = 0.5
 _UNEVEN = 0.25
 #: Where the curvature is private: the deviation of a step beforehand, in units of the root of the
 #: mean squared residual; and how much of the square of the largest bias counts as variance, with
-#: which 92 % of intervals of 95 % hold, whatever the bias is.
+#: which at least 91 % of intervals of 95 % hold, wherever the bias is.
 _WIDE, _BIAS = 2.0, 0.5
 #: A coefficient rests on a few rows if what shrinking hides of it unseen may be larger than this,
 #: in deviations of what is left open.
 _UNSEEN = 1.25
-#: Numbers of times that stand for no number of rows, and for few rows that decide.
-NEVER, FEW = 1e9, 2e9
 #: Draws for intervals that hold together, and the fixed seed of all draws, which hide nothing.
 _TOGETHER, _SEED = 4000, 0
-#: Steps towards a quantile at most, how many of them are Newton's alone, and what a quantile may be
-#: off, in deviations.
-_STEPS, _FAST, _NEAR = 200, 16, 1e-9
 #: Draws for the mean of a law, where the next sums are taken.
 _ROUGH = 20
 
@@ -274,66 +268,6 @@ class OneStep:
         errors = z @ np.linalg.cholesky(covariance).T @ into.T / deviations
         levels = 2.0 * ndtr(POINTS[POINTS > 0.0]) - 1.0
         return np.quantile(np.max(np.abs(errors), axis=1, initial=0.0), levels)
-
-
-@dataclass(frozen=True, eq=False)
-class Law:
-    """Quantiles of the law of each coefficient.
-
-    Attributes
-    ----------
-    quantiles : ndarray of shape (n, K)
-        At the probabilities Φ(z) of `POINTS`.
-    unknown : ndarray of bool, of shape (n,)
-        Coefficients of which nothing can be said.
-    more : ndarray of shape (n,)
-        About how many times as many rows would be needed to say something, or `NEVER`, or `FEW`.
-    together : ndarray
-        For the z of `POINTS` above zero: the z' ≥ z of intervals that hold together as often.
-    """
-
-    quantiles: np.ndarray = field(repr=False)
-    unknown: np.ndarray = field(repr=False)
-    more: np.ndarray = field(repr=False)
-    together: np.ndarray = field(repr=False)
-
-
-def mixture_quantiles(centres: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Quantiles of mixtures of normal laws, one for each column, by Newton's method.
-
-    Φ⁻¹ of their distribution is nearly linear. A step that leaves what is known to hold a quantile
-    goes to its middle, and so does every fourth of the later ones.
-
-    >>> mixture_quantiles(np.zeros((1, 1)), np.full((1, 1), 2.0))[0, :3].round(6).tolist()
-    [-8.0, -7.0, -6.0]
-    """
-    spread = np.maximum(spread, 1e-300)
-    wide, z = np.sqrt(np.mean(spread**2, axis=0) + np.var(centres, axis=0)), POINTS[:, None]
-    ends = centres[:, None] + z * spread[:, None]
-    low, high = np.min(ends, axis=0), np.max(ends, axis=0)
-    x = np.clip(np.mean(centres, axis=0) + z * wide, low, high)
-    for k in range(_STEPS):
-        u = (x - centres[:, None]) / spread[:, None]
-        at = ndtri(np.mean(ndtr(u), axis=0))
-        slope = np.mean(np.exp(0.5 * at**2 - 0.5 * u**2) / spread[:, None], axis=0)
-        low, high = np.where(at < z, x, low), np.where(at < z, high, x)
-        with np.errstate(all="ignore"):
-            step = x + (z - at) / slope
-        near = np.abs(step - x) <= _NEAR * wide
-        inside = (step > low) & (step < high) & (k < _FAST or k % 4 < 3)
-        x = np.where(near | inside, step, 0.5 * (low + high))
-        if near.all():
-            break
-    return x.T
-
-
-def at_level(level: float) -> float:
-    """The z of an interval of this level for a normal number.
-
-    >>> round(at_level(0.95), 3)
-    1.96
-    """
-    return float(ndtri(0.5 + 0.5 * level))
 
 
 def positive_part(A: np.ndarray) -> np.ndarray:
