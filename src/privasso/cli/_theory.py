@@ -65,7 +65,7 @@ class TheorySettings:
         "gram",
     )
     draws: int = option("Draws to average over, with --covariance.", 8)
-    plot: Path | None = option("Draw trajectory and trade-off to this file (png, pdf, svg).")
+    plot: Path | None = option("Draw error against leakage to this file (png, pdf, svg).")
     force: Force = False
 
 
