@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +27,6 @@ from privasso._files import check_regular
 from privasso._validation import integer
 from privasso.artefact import load
 from privasso.attacks._black_box import black_box, traces
-from privasso.attacks._forked import Forked
 from privasso.attacks._result import Audit
 from privasso.privacy import Guarantee
 
@@ -155,39 +158,101 @@ def audit_command(
 @contextlib.contextmanager
 def _program(words: Sequence[str], fork: bool | None) -> Any:
     """A function that runs the command on files and returns the texts that it has written."""
-    module = "privasso" if words[0] == "privasso" else None
+    module, first = ("privasso", 1) if words[0] == "privasso" else (None, 3)
     if module is None and words[1:2] == ["-m"] and Path(words[0]).name.startswith("python"):
         module = words[2]
     if fork is None:
         fork = words[0] == "privasso" and hasattr(os, "fork")
     if fork and module is None:
         raise ValueError("fork needs a command that starts with privasso or python -m MODULE")
-    first = 1 if words[0] == "privasso" else 3
-    with contextlib.ExitStack() as stack:
-        server = stack.enter_context(Forked(str(module))) if fork else None
 
-        def run(words: Sequence[str], data: Path, out: Path) -> list[str]:
-            filled = [
-                word.replace("{data}", str(data)).replace("{out}", str(out)) for word in words
-            ]
-            if server is not None:
-                streams = [out.with_suffix(ending) for ending in (".stdout", ".stderr")]
-                code = server.run(filled[first:], *streams)
-                printed = [stream.read_text(encoding="utf-8") for stream in streams]
-            else:
-                if filled[0] == "privasso":
-                    filled[:1] = [sys.executable, "-m", "privasso"]
-                done = subprocess.run(filled, capture_output=True, text=True, check=False)
-                code, printed = done.returncode, [done.stdout, done.stderr]
-            if code != 0 or not out.exists():
-                wrote = "" if out.exists() else " and wrote no file"
-                raise RuntimeError(
-                    f"the program ended with exit code {code}{wrote}; run it by hand to see why, "
-                    "because what it prints may quote the data"
-                )
-            return [out.read_text(encoding="utf-8"), *printed]
+    def run(words: Sequence[str], data: Path, out: Path) -> list[str]:
+        filled = [word.replace("{data}", str(data)).replace("{out}", str(out)) for word in words]
+        if server is not None:
+            code, printed = _ask(server, filled[first:], out)
+        else:
+            if filled[0] == "privasso":
+                filled[:1] = [sys.executable, "-m", "privasso"]
+            done = subprocess.run(filled, capture_output=True, text=True, check=False)
+            code, printed = done.returncode, [done.stdout, done.stderr]
+        if code != 0 or not out.exists():
+            wrote = "" if out.exists() else " and wrote no file"
+            raise RuntimeError(
+                f"the program ended with exit code {code}{wrote}; run it by hand to see why, "
+                "because what it prints may quote the data"
+            )
+        return [out.read_text(encoding="utf-8"), *printed]
 
+    server = _server(str(module)) if fork else None
+    try:
         yield run
+    finally:
+        if server is not None:
+            server.communicate()  # without a further request it ends
+
+
+def _server(module: str) -> subprocess.Popen[str]:
+    """A process that has imported privasso, and forks for each run of the module."""
+    here = str(Path(__file__).parents[2])  # the same privasso as in this process
+    code = f"import sys; sys.path.insert(1, {here!r}); from {__name__} import serve; "
+    code += f"serve({module!r})"
+    # Threads do not survive a fork.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True, env=environment
+    )
+
+
+def _ask(
+    server: subprocess.Popen[str], arguments: Sequence[str], out: Path
+) -> tuple[int, list[str]]:
+    """Run the module once; its exit code, and what it prints."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    streams = [out.with_suffix(ending) for ending in (".stdout", ".stderr")]
+    server.stdin.write(json.dumps([*map(str, streams), *arguments]) + "\n")
+    server.stdin.flush()
+    answer = server.stdout.readline()
+    if not answer:
+        raise RuntimeError("the server that starts the program has ended")
+    return int(answer), [stream.read_text(encoding="utf-8") for stream in streams]
+
+
+def serve(module: str) -> None:
+    """Run a module as ``python -m`` does, in a fork for each line of the standard input.
+
+    A line has two files for what is printed, and the arguments. Only imports of privasso are shared
+    between runs, so that a run takes a fraction of the time of a new interpreter.
+    """
+    for found in pkgutil.walk_packages(importlib.import_module("privasso").__path__, "privasso."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            os._exit(_run(module, *json.loads(line)))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _run(module: str, stdout: str, stderr: str, *arguments: str) -> int:
+    """Run the program in this process, with files for what it prints, and return its exit code."""
+    code = 0
+    try:
+        for number, name in ((1, stdout), (2, stderr)):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        code = 1
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return code
 
 
 def _differing(one: str, two: str) -> FloatArray:

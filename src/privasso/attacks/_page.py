@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.accounting import Loss
-from privasso.attacks._evidence import FALSE_POSITIVES, binomial_limits
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, Figure, figure, plain_ticks
+from privasso.attacks._evidence import FALSE_POSITIVES
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, Figure, logarithmic, panels
 from privasso.page import Page
 
 if TYPE_CHECKING:
-    from privasso.attacks._result import Audit, Finding
+    from privasso.attacks._result import Audit
 
 FloatArray = NDArray[np.float64]
 
@@ -53,26 +53,17 @@ def audit_page(audit: Audit, again: str) -> Page:
     page.heading("What the attacker learns")
     page.figure(
         _curves(audit),
-        _caption(audit),
+        "True-positive rate against false-positive rate of each attack."
+        + ("" if audit.guarantee.loss is None else _GREY),
         description="Receiver operating characteristics of the attacks, on logarithmic axes.",
     )
     _numbers(page, audit)
-    if audit.guarantee.loss is not None:
-        _claims(page, audit)
     page.heading("How to read this")
     page.items(_reading(audit))
     if again:
         page.heading("How to repeat it")
         page.code(again)
     return page
-
-
-def _caption(audit: Audit) -> str:
-    text = (
-        "True-positive rate against false-positive rate of each attack; around the curve of "
-        f"{audit.worst.name}, limits of 95 % for both rates at each threshold."
-    )
-    return text if audit.guarantee.loss is None else text + _GREY
 
 
 def claimed_rates(claim: Loss, fpr: FloatArray) -> FloatArray:
@@ -86,8 +77,7 @@ def claimed_rates(claim: Loss, fpr: FloatArray) -> FloatArray:
 
 
 def _curves(audit: Audit) -> Figure:
-    fig = figure(6.4, 5.2)
-    axes = fig.subplots()
+    fig, (axes,) = panels(6.4, 5.2)
     grid = np.geomspace(_LOWEST, 1.0, 200)
     axes.plot(grid, grid, color=GREY, linewidth=0.9, linestyle=":")
     axes.annotate("guessing", (0.3, 0.3), xytext=(6, -10), textcoords="offset points", color=GREY)
@@ -102,79 +92,35 @@ def _curves(audit: Audit) -> Figure:
         # With fewer false positives than these the rate is hardly known.
         keep = false >= max(_LOWEST, _FEWEST / one.evidence.out.size)
         axes.step(false[keep], true[keep], where="post", color=colour, label=one.name)
-        if one is audit.worst:
-            places = grid[grid >= _FEWEST / one.evidence.out.size]
-            low, high = _band(one, places)
-            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0.0)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    logarithmic(axes)
     axes.set_xlim(_LOWEST, 1.0)
     axes.set_ylim(_LOWEST, 1.0)
-    plain_ticks(axes.xaxis)
-    plain_ticks(axes.yaxis)
     axes.set_xlabel("false-positive rate")
     axes.set_ylabel("true-positive rate")
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    axes.spines[["top", "right"]].set_visible(False)
     return fig
 
 
-def _band(one: Finding, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Limits of the curve at false-positive rates: both rates have limits of 95 % at a threshold.
-
-    The true-positive rate at a false-positive rate x is above the lower limit of that at any
-    threshold whose false-positive rate is below x with its limit, and likewise from above.
-    """
-    false, true = one.evidence.curve()
-    limits = []
-    for rates, count in ((false, one.evidence.out.size), (true, one.evidence.into.size)):
-        limits.append([binomial_limits(round(r * count), count, 0.025) for r in rates.tolist()])
-    (f_low, f_high), (t_low, t_high) = (np.array(part).T for part in limits)
-    places = np.searchsorted(f_high, grid, side="right") - 1
-    low = np.where(places >= 0, t_low[np.maximum(places, 0)], 0.0)
-    places = np.minimum(np.searchsorted(f_low, grid, side="left"), f_low.size - 1)
-    return np.maximum(low, _LOWEST), t_high[places]
-
-
 def _numbers(page: Page, audit: Audit) -> None:
-    titles = [
-        "attacked",
-        "AUC",
-        "advantage",
-        *(f"true positives at {rate:.1%}" for rate in FALSE_POSITIVES),
-    ]
+    titles = ["attacked", "AUC", "advantage"]
+    titles += [f"true positives at {rate:.1%}" for rate in FALSE_POSITIVES]
     lines = []
     for one in audit.findings:
         rates = [one.evidence.true_positives(rate) for rate in FALSE_POSITIVES]
-        lines.append(
-            [
-                one.name,
-                f"{one.auc:.3f} ± {one.evidence.auc_error:.3f}",
-                f"{one.advantage:.3f}",
-                *(f"{rate:.1%} ({low:.1%} to {high:.1%})" for rate, low, high in rates),
-            ]
-        )
+        area = f"{one.auc:.3f} ± {one.evidence.auc_error:.3f}"
+        shown = [f"{rate:.1%} ({low:.1%} to {high:.1%})" for rate, low, high in rates]
+        lines.append([one.name, area, f"{one.advantage:.3f}", *shown])
     page.table(titles, lines, numeric=titles[1:])
-
-
-def _claims(page: Page, audit: Audit) -> None:
+    if audit.guarantee.loss is None:
+        return
     page.subheading("Lower limits of ε")
     titles = ["attacked", "δ", "claimed ε", "ε is at least", "share of the claim", "verdict"]
     lines = []
     for one in audit.findings:
-        closest = one.closest
-        assert closest is not None
-        bound = max(closest.bound, 0.0)
-        lines.append(
-            [
-                one.name,
-                f"{closest.delta:.3g}",
-                f"{closest.epsilon:.3g}",
-                f"{bound:.3g}",
-                f"{bound / closest.epsilon:.0%}",
-                "refuted" if one.refuted else "stands",
-            ]
-        )
+        assert one.closest is not None
+        x, bound = one.closest, max(one.closest.bound, 0.0)
+        numbers = [f"{x.delta:.3g}", f"{x.epsilon:.3g}", f"{bound:.3g}", f"{bound / x.epsilon:.0%}"]
+        lines.append([one.name, *numbers, "refuted" if one.refuted else "stands"])
     page.table(titles, lines, numeric=titles[1:5], classes={"refuted": "bad", "stands": "good"})
 
 

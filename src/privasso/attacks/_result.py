@@ -6,16 +6,12 @@ import json
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._files import write_whole
 from privasso.attacks._evidence import FALSE_POSITIVES, Evidence, Refuted
 from privasso.privacy import Guarantee
-
-if TYPE_CHECKING:
-    from privasso.page import Page
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +62,9 @@ class Finding:
             "auc_standard_error": self.evidence.auc_error,
             "advantage": self.advantage,
             "true_positive_rates": [
-                dict(
-                    zip(
-                        ("false_positive_rate", "rate", "low", "high"),
-                        (rate, *self.evidence.true_positives(rate)),
-                        strict=True,
-                    )
-                )
+                {"false_positive_rate": rate, "rate": found, "low": low, "high": high}
                 for rate in FALSE_POSITIVES
+                for found, low, high in [self.evidence.true_positives(rate)]
             ],
             "closest": None
             if closest is None
@@ -182,10 +173,8 @@ class Audit:
         rows, columns = self.shape
         lines = [self.verdict, "", f"{rows} rows, {columns} columns; {self.releases} releases."]
         for one in self.findings:
-            lines.append(
-                f"- {one.name}: AUC {one.auc:.3f} ± {one.evidence.auc_error:.3f}, advantage "
-                f"{one.advantage:.3f}"
-            )
+            area = f"{one.auc:.3f} ± {one.evidence.auc_error:.3f}"
+            lines.append(f"- {one.name}: AUC {area}, advantage {one.advantage:.3f}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
@@ -205,17 +194,16 @@ class Audit:
             "findings": [one.to_dict() for one in self.findings],
         }
 
-    def page(self, again: str = "") -> Page:
-        """Return the audit as an HTML page; `again` is the command that repeats it."""
-        from privasso.attacks._page import audit_page
-
-        return audit_page(self, again)
-
     def text(self, ending: str, again: str = "") -> str:
-        """The numbers for the ending .json, and otherwise the page."""
+        """The numbers for the ending .json, and otherwise the page.
+
+        `again` is the command that repeats the audit.
+        """
         if ending.lower() == ".json":
             return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
-        return self.page(again).html()
+        from privasso.attacks._page import audit_page
+
+        return audit_page(self, again).html()
 
     def save(self, path: Path | str, again: str = "") -> None:
         """Write the page, or for a name that ends in .json the numbers, completely or not at all.
