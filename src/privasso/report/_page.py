@@ -9,48 +9,26 @@ from privasso.forecast import Forecast
 from privasso.page import Page
 from privasso.planning import ScreeningOutlook
 from privasso.privacy import meaning
-from privasso.report._column_noise import QUANTILES, ColumnNoise
+from privasso.report._columns import QUANTILES, ColumnNoise
 from privasso.report._facts import FitFacts
-from privasso.report._intervals import interval_cells, interval_words
-from privasso.report._mechanism import RecordMechanism
-from privasso.report._methods import methods
-from privasso.report._outlook import OUTLOOK_TITLES, outlook_lines, outlook_table
+from privasso.report._mechanism import OUTLOOK_TITLES, RecordMechanism, outlook_lines, outlook_table
 from privasso.report._plots import (
     MOST,
     coefficient_figure,
     forecast_figure,
-    influence_figure,
     noise_figure,
     path_figure,
 )
-from privasso.report._stability import Stability
+from privasso.report._words import interval_cells, interval_words, methods
 from privasso.solvers import Status
-
-#: What the noise of a coefficient is, by whether the LASSO ran on the best guess from the release.
-_MEANING = {
-    True: (
-        "Its noise is the posterior standard deviation of the coefficient given the release, which "
-        "includes the privacy noise and assumes a variance of the labels."
-    ),
-    False: (
-        "Its noise is the standard deviation that the privacy noise alone gives the coefficient, "
-        "with the columns found here; sampling error is not included."
-    ),
-}
-_LOGISTIC = (
-    "Its noise is the standard error, of sampling and of privacy noise together, with the columns "
-    "found here."
-)
-
 
 #: What no forecast uses, by whether covariates are private.
 _UNUSED = {True: "No record", False: "No label"}
-_STANDARD_ERROR = (
-    "that of sampling and privacy noise together, given which coefficients are not zero; the bias "
-    "by λ is not part of it."
+_ERROR = (
+    "Its noise is its standard error, that of sampling and privacy noise together, given which "
+    "coefficients are not zero; the bias by λ is not part of it. A coefficient below twice its "
+    "noise says little."
 )
-
-
 #: Where the noise enters, by whether the minimiser of a perturbed objective was released.
 _NOISY = {
     False: "to the products of the columns with the labels",
@@ -65,7 +43,7 @@ _NO_INTERVALS = (
 
 
 def fit_page(facts: FitFacts) -> Page:
-    """Build the report: guarantee, coefficients, noise, stability, forecast, path.
+    """Build the report: guarantee, coefficients, noise, forecast, path.
 
     Where covariates are not public and the guarantee does not cover the release, only the
     guarantee and the coefficients are shown.
@@ -82,14 +60,10 @@ def fit_page(facts: FitFacts) -> Page:
     _methods(page, facts)
     if facts.columns is not None:
         _noise(page, facts, facts.columns)
-    if facts.influence is not None:
-        _influence(page, facts, facts.influence)
     if facts.mechanism is not None:
         _mechanism(page, facts.mechanism)
     if facts.outlook is not None:
         _outlook(page, facts, facts.outlook)
-    if facts.stability is not None:
-        _stability(page, facts, facts.stability)
     if facts.forecast is not None:
         _forecast(page, facts, facts.forecast)
     if facts.path is not None:
@@ -181,7 +155,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         cells["its noise"] = [f"{x:.2g}" for x in noise]
         cells["coefficient / noise"] = [f"{x:.1f}" for x in ratios]
         numeric = list(cells)
-        said.append(f"{_meaning(facts)} A coefficient below twice its noise says little.")
+        said.append(_ERROR)
     notes = [facts.notes[k] for k in shown]
     if any(notes):
         cells["note"] = notes
@@ -215,14 +189,6 @@ def _methods(page: Page, facts: FitFacts) -> None:
 
 def _label_unit(facts: FitFacts) -> str:
     return "units of the labels" if facts.model.classes is None else "log odds"
-
-
-def _meaning(facts: FitFacts) -> str:
-    """What the noise of a coefficient is."""
-    if facts.model.classes is not None:
-        return _LOGISTIC
-    errors = f"Its noise is its standard error, {_STANDARD_ERROR}"
-    return errors if facts.columns is None else _MEANING[facts.model.denoised]
 
 
 def _mechanism(page: Page, mechanism: RecordMechanism) -> None:
@@ -259,22 +225,6 @@ def _noise(page: Page, facts: FitFacts, columns: ColumnNoise) -> None:
         )
 
 
-def _influence(page: Page, facts: FitFacts, influence: np.ndarray) -> None:
-    page.heading("How much one row can matter")
-    page.paragraph(
-        "The noise must hide the label of the row that could move the release most. Where a few "
-        "rows reach much further than the others, they set the noise for all; shrinking such rows "
-        "beforehand, or leaving columns with extreme values out, lowers it. This depends on the "
-        f"covariates alone. Half of the rows have at most {np.median(influence):.0%} of the "
-        f"largest influence, and {np.mean(influence > 0.9):.0%} of them more than 90 % of it."
-    )
-    page.figure(
-        influence_figure(facts),
-        "Rows by how much their labels can move the release.",
-        description="Histogram of the influence of the rows",
-    )
-
-
 def _outlook(page: Page, facts: FitFacts, outlook: ScreeningOutlook) -> None:
     page.heading("The choice of columns")
     names = facts.screened_names
@@ -287,11 +237,6 @@ def _outlook(page: Page, facts: FitFacts, outlook: ScreeningOutlook) -> None:
         "the noise would have chosen other columns."
     )
     page.table(OUTLOOK_TITLES, outlook_table(outlook), numeric=OUTLOOK_TITLES)
-
-
-def _stability(page: Page, facts: FitFacts, stability: Stability) -> None:
-    page.heading("Stability")
-    page.paragraph(stability.sentence(facts.model.lam))
 
 
 def _forecast(page: Page, facts: FitFacts, forecast: Forecast) -> None:

@@ -19,7 +19,7 @@ def noise_figure(facts: FitFacts) -> Figure:
     Of many columns those with the largest share are shown, or with the largest noise in units of
     their scale where shares cannot be told.
     """
-    columns, even = facts.columns, facts.even_level
+    columns = facts.columns
     assert columns is not None
     live = np.flatnonzero((columns.scale > 0.0) & (columns.sigma > 0.0))
     # Noise in a subspace, as with more columns than rows, does not hide a column alone: no shares.
@@ -32,9 +32,6 @@ def noise_figure(facts: FitFacts) -> Figure:
     left.semilogx(columns.sigma[shown], rank, "o", color=BLUE, markersize=5)
     left.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     left.set_ylim(shown.size - 0.5, -0.5)
-    if even is not None:
-        left.axvline(even, color=ORANGE, linewidth=1.2, linestyle="--", label="same on all columns")
-        left.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, frameon=False)
     left.set_xlabel("standard deviation of the noise")
     low, high = left.get_xlim()
     left.set_xlim(low / 1.5, high * 1.5)  # room for points that are all at one level
@@ -75,18 +72,6 @@ def coefficient_figure(facts: FitFacts) -> Figure:
     axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     axes.invert_yaxis()
     axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its {facts.rise}")
-    return fig
-
-
-def influence_figure(facts: FitFacts) -> Figure:
-    """How many rows can move the release by which part of what the largest can."""
-    influence = facts.influence
-    assert influence is not None
-    fig, (axes,) = panels(7.2, 2.6)
-    axes.hist(influence, bins=np.linspace(0.0, 1.0, 31).tolist(), color=BLUE, edgecolor="white")
-    axes.set_xlabel("influence of a row, relative to the largest")
-    axes.set_ylabel("rows")
-    axes.set_xlim(0.0, 1.0)
     return fig
 
 
