@@ -110,8 +110,8 @@ def _found(
 ) -> Evaluation:
     """Read the rows, and ask."""
     from privasso.blocks import RowBlocks
+    from privasso.cli._fit_check import privacy_from
     from privasso.cli._fit_plan import about_file
-    from privasso.cli._fit_privacy import privacy_from
     from privasso.cli._fit_read import opened
     from privasso.cli._ledger import opened as ledger_at
     from privasso.cli._progress import working

@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict
 
 from privasso._text import aligned, json_text
+from privasso.cli._fit_check import privacy_from
 from privasso.cli._fit_plan import assumptions_of, foreseen, planned
-from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_read import classes_words, opened
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import encoding_words, statement_words

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from privasso.cli._fit_check import check_plan
-from privasso.cli._fit_privacy import privacy_from
+from privasso.cli._fit_check import check_plan, privacy_from
 from privasso.cli._fit_read import FitTable
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._ledger import opened

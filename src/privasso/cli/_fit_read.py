@@ -150,7 +150,7 @@ def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[s
     keep = _some_of("--keep", settings.keep, names)
     try:
         found = learn_encoding(
-            columns, missing=settings.missing_rule(), keep=names if settings.features else keep
+            columns, missing=settings.missing or "error", keep=names if settings.features else keep
         )
     except ValueError:
         table.check_header()  # cells of a record that are taken for names are not shown

@@ -326,15 +326,6 @@ class FitSettings:
             )
         return self.intervals == "both" or self.intervals or False
 
-    def missing_rule(self) -> str:
-        """What becomes of missing covariates."""
-        from privasso.encoding import MISSING_RULES
-
-        rule = self.missing or "error"
-        if rule not in MISSING_RULES:
-            raise ValueError(f"--missing must be one of {', '.join(MISSING_RULES)}, not {rule!r}")
-        return rule
-
 
 def _positive(option: str, text: str) -> float:
     try:

@@ -88,23 +88,16 @@ NOISE = {
     "labels": (
         Control("epsilon", "Budget, ε", "Smaller is more private.", 0.05, 50.0, 1.0),
         Control(
-            "delta",
-            "δ",
-            "About the chance that the guarantee fails; choose far below 1/rows.",
-            1e-10,
-            1e-2,
-            1e-6,
+            "delta", "δ", "About the chance that the guarantee fails; choose far below 1/rows.",
+            1e-10, 1e-2, 1e-6,
         ),
         Control(
-            "width",
-            "Range of the labels",
+            "width", "Range of the labels",
             "Distance between their bounds, in standard deviations of the labels.",
-            1.0,
-            100.0,
-            6.0,
+            1.0, 100.0, 6.0,
         ),
     ),
-}
+}  # fmt: skip
 
 #: Designs whose trade-offs are compared.
 COMPARED = {0.0: "isotropic, γ = 0", 0.5: "γ = ½", 1.0: "γ = 1", 2.0: "Gram-based, γ = 2"}
@@ -112,7 +105,5 @@ COMPARED = {0.0: "isotropic, γ = 0", 0.5: "γ = ½", 1.0: "γ = 1", 2.0: "Gram-
 
 def every_control() -> list[Control]:
     """All controls in the order of the page."""
-    laws = [control for part in LAW.values() for control in part]
-    noise = [control for part in NOISE.values() for control in part]
-    correlation = [control for part in CORRELATION.values() for control in part]
-    return [*DATA, *laws, *correlation, *ESTIMATE, *noise]
+    groups = [*LAW.values(), *CORRELATION.values(), ESTIMATE, *NOISE.values()]
+    return [*DATA, *(control for group in groups for control in group)]

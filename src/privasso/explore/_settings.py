@@ -16,7 +16,7 @@ from privasso._text import escaped
 from privasso.accounting import gaussian_epsilon
 from privasso.encoding import Numbers, looks_like_identifier
 from privasso.explore._controls import every_control
-from privasso.model import AutoRegressive, Blocks, ColumnCovariance, Factors, GivenCovariance, Model
+from privasso.model import AutoRegressive, Blocks, Factors, GivenCovariance, Model
 from privasso.noise import PowerLaw
 from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
@@ -75,8 +75,7 @@ class Settings:
         """Read settings that a page sent; anything unexpected is a `DocumentError`."""
         found = Fields(document, "settings")
         known: dict[str, Any] = {name: found.number(name) for name in _START}
-        for name in ("law", "noise_by", "correlation"):
-            known[name] = found.text(name)
+        known |= {name: found.text(name) for name in ("law", "noise_by", "correlation")}
         known["scales"] = () if found.is_null("scales") else tuple(found.numbers("scales").tolist())
         known["n_features"] = (
             None if found.is_null("n_features") else found.whole("n_features", 1, MOST_COLUMNS)
@@ -101,7 +100,19 @@ class Settings:
             if self.covariance is None:
                 raise ValueError("no table was given: start with privasso explore TABLE")
             return replace(self.model, scales=None, covariance=self.covariance)
-        return replace(self.model, covariance=self._correlation())
+        kinds = {
+            "ar": lambda: AutoRegressive(self.neighbour_r),
+            "blocks": lambda: Blocks(
+                _whole("the columns in a block", self.block_size), self.block_r
+            ),
+            "factors": lambda: Factors(
+                _whole("the number of factors", self.n_factors), self.factor_share
+            ),
+        }
+        known = ", ".join(["none", *kinds, "table"])
+        if self.correlation not in kinds:
+            raise ValueError(f"correlation must be one of {known}, not {self.correlation!r}")
+        return replace(self.model, covariance=kinds[self.correlation]())
 
     @property
     def n_correlated(self) -> int:
@@ -113,17 +124,6 @@ class Settings:
         if number > MOST_CORRELATED:
             raise ValueError(f"at most {MOST_CORRELATED} correlated columns can be explored")
         return number
-
-    def _correlation(self) -> ColumnCovariance:
-        if self.correlation == "ar":
-            return AutoRegressive(self.neighbour_r)
-        if self.correlation == "blocks":
-            return Blocks(_whole("the columns in a block", self.block_size), self.block_r)
-        if self.correlation == "factors":
-            return Factors(_whole("the number of factors", self.n_factors), self.factor_share)
-        raise ValueError(
-            f"correlation must be none, ar, blocks, factors or table, not {self.correlation!r}"
-        )
 
     @cached_property
     def noise(self) -> PowerLaw:
@@ -177,10 +177,6 @@ class Settings:
         """ε of the labels at δ, if Fᵀy is released with noise of this level."""
         mu = self.label_range * self.label_sensitivity / sigma if sigma > 0.0 else math.inf
         return gaussian_epsilon(self.delta, mu) if math.isfinite(mu) else math.inf
-
-    def with_gamma(self, gamma: float) -> Settings:
-        """The same with noise of another shape."""
-        return replace(self, gamma=gamma)
 
     def _law(self) -> ScaleLaw:
         if self.law == "uniform":
