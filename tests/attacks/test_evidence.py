@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from privasso.accounting import ApproximateLoss, GaussianLoss
 from privasso.attacks._audit import THRESHOLDS
 from privasso.attacks._evidence import Evidence, binomial_limits
-from privasso.attacks._page import claimed_rates
+from privasso.attacks._result import claimed_rates
 
 
 def gaussian(mu, count, seed, level=0.01):

@@ -61,7 +61,7 @@ def fit(settings: FitSettings, as_json: AsJson = False) -> None:
 
     check(settings)
     if settings.dry_run:
-        from privasso.cli._fit_dry import dry_run
+        from privasso.cli._fit_plan import dry_run
 
         dry_run(settings, as_json)
     else:

@@ -226,8 +226,7 @@ def _check_storage(settings: FitSettings) -> None:
         "a .bed file is one file; leave out --engine, --memory and patterns",
     )
     _refuse(
-        x.engine not in (None, "local", "dask"),
-        f"--engine must be local or dask, not {x.engine!r}",
+        x.engine not in (None, "local", "dask"), f"--engine must be local or dask, not {x.engine!r}"
     )
     _refuse(x.scheduler is not None and x.engine != "dask", "--scheduler needs --engine dask")
     if x.in_blocks:

@@ -34,8 +34,7 @@ LabelDpFlag = Annotated[
 ]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε of the guarantee.")]
 Delta = Annotated[
-    float | None,
-    typer.Option("--delta", help="δ of the guarantee, far below 1/rows."),
+    float | None, typer.Option("--delta", help="δ of the guarantee, far below 1/rows.")
 ]
 YBounds = Annotated[
     tuple[float, float] | None,
@@ -53,8 +52,7 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace files that exist, whatever they are.", metavar="")
 ]
 Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar=""),
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar="")
 ]
 
 #: Printed with every on-average KL divergence.
@@ -147,10 +145,7 @@ def tell(what: str | dict[str, object]) -> None:
 
 
 def label_budget(
-    label_dp: bool,
-    epsilon: float | None,
-    delta: float | None,
-    y_bounds: tuple[float, float] | None,
+    label_dp: bool, epsilon: float | None, delta: float | None, y_bounds: tuple[float, float] | None
 ) -> LabelDP | None:
     """Return the budget that the options describe, or None without --label-dp.
 

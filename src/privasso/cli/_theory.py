@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privasso._text import finite
 from privasso.cli._model_settings import ModelSettings
-from privasso.cli._options import (
-    FIGURES,
-    NO_BOUND,
-    AsJson,
-    Force,
-    check_ending,
-    option,
-    tell,
-)
+from privasso.cli._options import FIGURES, NO_BOUND, AsJson, Force, check_ending, option, tell
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:

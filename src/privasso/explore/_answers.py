@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from privasso._text import finite
-from privasso.explore._controls import COMPARED
-from privasso.explore._settings import Settings
+from privasso.explore._settings import COMPARED, Settings
 from privasso.model import GivenCovariance
 from privasso.noise import PowerLaw
 from privasso.planning import ScreeningPrior, direct_r2

@@ -10,17 +10,19 @@ from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 
-from privasso.explore._controls import (
+from privasso.explore._settings import (
     COMPARED,
     CORRELATION,
     DATA,
     ESTIMATE,
     LAW,
+    MOST_COLUMNS,
     NOISE,
+    USUAL_CORRELATED,
     Control,
+    Settings,
     every_control,
 )
-from privasso.explore._settings import MOST_COLUMNS, USUAL_CORRELATED, Settings
 
 LAW_NAMES = {
     "uniform": "uniform on an interval",

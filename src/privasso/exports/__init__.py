@@ -3,9 +3,4 @@
 from privasso.exports._formulas import r_function, sql_query, terms_of
 from privasso.exports._onnx import onnx_model
 
-__all__ = [
-    "onnx_model",
-    "r_function",
-    "sql_query",
-    "terms_of",
-]
+__all__ = ["onnx_model", "r_function", "sql_query", "terms_of"]

@@ -11,7 +11,7 @@ from privasso.planning import ScreeningOutlook
 from privasso.privacy import meaning
 from privasso.report._columns import QUANTILES, ColumnNoise
 from privasso.report._facts import FitFacts
-from privasso.report._mechanism import OUTLOOK_TITLES, RecordMechanism, outlook_lines, outlook_table
+from privasso.report._mechanism import OUTLOOK_TITLES, outlook_lines, outlook_table
 from privasso.report._plots import (
     MOST,
     coefficient_figure,
@@ -35,6 +35,11 @@ _NOISY = {
     True: "to the objective, whose minimiser was released; the figure shows what it amounts to in "
     "the products of the columns with the labels",
 }
+_DECIDED = (
+    "All of this was decided before the data were read, from the number of rows and columns, the "
+    "bounds and the budget. Values are clipped to the bounds of their columns, labels to theirs; "
+    "how many were is not shown, because it depends on the data."
+)
 #: What is said where there are no intervals.
 _NO_INTERVALS = (
     "The penalty and the noise shrink coefficients, so that these are for predictions; intervals "
@@ -54,14 +59,20 @@ def fit_page(facts: FitFacts) -> Page:
     if warning is not None:
         page.paragraph(warning, kind="warning")
     page.paragraph(_lead(facts), kind="lead")
-    _in_short(page, facts)
+    if facts.model.guarantee.formal and guaranteed:
+        page.paragraph(meaning(facts.model.guarantee))
     _guarantee(page, facts)
     _coefficients(page, facts)
-    _methods(page, facts)
+    said = methods(facts)
+    if said is not None:
+        page.heading("For a methods section")
+        page.paragraph(said)
     if facts.columns is not None:
         _noise(page, facts, facts.columns)
     if facts.mechanism is not None:
-        _mechanism(page, facts.mechanism)
+        page.heading("How it was fitted")
+        page.paragraph(_DECIDED)
+        page.table(["setting", "value"], [list(line) for line in facts.mechanism.lines()])
     if facts.outlook is not None:
         _outlook(page, facts, facts.outlook)
     if facts.forecast is not None:
@@ -73,41 +84,30 @@ def fit_page(facts: FitFacts) -> Page:
 
 
 def _lead(facts: FitFacts) -> str:
-    model = facts.model
-    count = int(np.count_nonzero(model.coef))
-    which = "coefficient is" if count == 1 else "coefficients are"
+    """The numbers that matter, in sentences."""
+    model, support = facts.model, facts.support
     what = "A sparse linear model for"
     if model.classes is not None:
         what = f"A sparse logistic regression, log odds of {model.classes[1]!r}, for"
-    return (
-        f"{what} {facts.target} from {facts.n_rows} rows and "
-        f"{model.n_features} columns. At λ = {model.lam:.6g}, {count} {which} not zero; the "
-        f"intercept is {model.intercept:.5g}."
+    said = (
+        f"{what} {facts.target} from {facts.n_rows} rows and {model.n_features} columns. At "
+        f"λ = {model.lam:.6g} the intercept is {model.intercept:.5g}, and "
+        f"{np.count_nonzero(model.coef)} of the coefficients are not zero"
     )
-
-
-def _in_short(page: Page, facts: FitFacts) -> None:
-    """What the guarantee means, and a table of the numbers that matter."""
-    guarantee, model = facts.model.guarantee, facts.model
-    if guarantee.formal and guarantee.for_release:
-        page.paragraph(meaning(guarantee))
-    rows = [
-        ["rows and columns", f"{facts.n_rows} and {model.n_features}"],
-        ["coefficients that are not zero", f"{np.count_nonzero(model.coef)} of {model.n_features}"],
-    ]
     if model.intervals is not None:
         clear = sum(not note for note in facts.notes)
-        rows.append(["intervals of 95 % that do not hold zero", f"{clear} of {model.n_features}"])
-    elif facts.coef_noise is not None and facts.support.size:
-        noise = facts.coef_noise[facts.support]
-        clear = int(np.sum(np.abs(model.coef[facts.support]) > 2.0 * noise))
-        rows.append(["of these, larger than twice their noise", str(clear)])
+        said += f"; {clear} of {model.n_features} intervals of 95 % do not hold zero"
+    elif facts.coef_noise is not None and support.size:
+        clear = np.abs(model.coef[support]) > 2.0 * facts.coef_noise[support]
+        said += f", {np.sum(clear)} of them larger than twice their noise"
     if facts.forecast is not None:
         expected = facts.forecast.outcome
         low, high = expected.interval
-        found = f"{expected.median:.2f} ({low:.2f} to {high:.2f} in 8 of 10 fits)"
-        rows.append(["forecast of R² on new rows", found])
-    page.table(["in short", "value"], rows)
+        said += (
+            f". The forecast of R² on new rows was {expected.median:.2f} ({low:.2f} to {high:.2f} "
+            "in 8 of 10 fits)"
+        )
+    return f"{said}."
 
 
 def _guarantee(page: Page, facts: FitFacts) -> None:
@@ -142,8 +142,9 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
     else:
         cells["effect"] = [f"{x:.4g}" for x in coef * facts.units[shown]]
         said.append(
-            f"{which}, the largest effect first. The effect is the coefficient "
-            f"times the {facts.unit_words}, in {_label_unit(facts)}."
+            f"{which}, the largest effect first. The effect is the coefficient times the "
+            f"{facts.unit_words}, in "
+            f"{'units of the labels' if facts.model.classes is None else 'log odds'}."
         )
     numeric = list(cells)
     if intervals is not None:
@@ -163,42 +164,17 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         said.append(_NO_INTERVALS)
     page.paragraph(" ".join(said))
     if facts.units is not None:
-        bars = ""
-        if intervals is not None:
-            bars = "; dots are estimates, and bars intervals of 95 %"
-        elif facts.coef_noise is not None:
-            bars = "; bars are two standard deviations of their noise"
+        bars = "intervals of 95 %" if intervals is not None else "twice their noise"
+        which = f"The {MOST} largest effects" if shown.size > MOST else "All effects"
         page.figure(
-            coefficient_figure(facts),
-            (f"The {MOST} largest effects" if shown.size > MOST else "All effects") + f"{bars}.",
-            description=f"Effects of the columns{bars}",
-        )
+            coefficient_figure(facts), f"{which}; bars are {bars}, where known.",
+            description="Effects of the columns",
+        )  # fmt: skip
     names = [facts.names[k] for k in shown]
     page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=numeric)
     references = [f"{column}: {level}" for column, level in facts.all_references.items()]
     if references:
         page.paragraph(f"Levels are compared with {', '.join(references)}.", kind="note")
-
-
-def _methods(page: Page, facts: FitFacts) -> None:
-    said = methods(facts)
-    if said is not None:
-        page.heading("For a methods section")
-        page.paragraph(said)
-
-
-def _label_unit(facts: FitFacts) -> str:
-    return "units of the labels" if facts.model.classes is None else "log odds"
-
-
-def _mechanism(page: Page, mechanism: RecordMechanism) -> None:
-    page.heading("How it was fitted")
-    page.paragraph(
-        "All of this was decided before the data were read, from the number of rows and columns, "
-        "the bounds and the budget. Values are clipped to the bounds of their columns, labels to "
-        "theirs; how many were is not shown, because it depends on the data."
-    )
-    page.table(["setting", "value"], [list(line) for line in mechanism.lines()])
 
 
 def _noise(page: Page, facts: FitFacts, columns: ColumnNoise) -> None:
@@ -255,8 +231,7 @@ def _forecast(page: Page, facts: FitFacts, forecast: Forecast) -> None:
     heads = ["median", "8 of 10 fits", "above 0", "kept of R² without privacy"]
     page.table(["fit", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
-        f"{forecast.in_words()} Other coefficients or labels behave differently.",
-        kind="note",
+        f"{forecast.in_words()} Other coefficients or labels behave differently.", kind="note"
     )
     page.paragraph(
         "What this model reaches is not shown: its R² on the data of the fit would say something "

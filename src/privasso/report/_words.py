@@ -70,10 +70,7 @@ def _odds(x: float) -> str:
 
 
 _PROTECTED = {"label": "the label of one record", "record": "one record", "person": "one person"}
-_CHANGED = {
-    "emptied": "is replaced by an empty one",
-    "replaced": "is replaced by another one",
-}
+_CHANGED = {"emptied": "is replaced by an empty one", "replaced": "is replaced by another one"}
 _MODEL = {
     False: "A linear model with an L1 penalty (LASSO, λ = {:.4g})",
     True: "A logistic regression with an L1 penalty (λ = {:.4g})",
