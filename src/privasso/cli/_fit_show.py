@@ -14,7 +14,7 @@ from privasso.cli._fit_write import FitResult
 from privasso.cli._options import option_name
 from privasso.encoding import Encoding, LevelCode
 from privasso.privacy import Guarantee, meaning
-from privasso.report import FitFacts, interval, interval_words, noise_words
+from privasso.report import FitFacts, coefficient_cells, interval_words, noise_words
 
 #: Coefficients that are printed; the others are counted.
 _MOST, _LONGEST_NAME = 12, 32
@@ -62,41 +62,27 @@ def show(result: FitResult, as_json: bool) -> None:
 
 def _print_coefficients(facts: FitFacts) -> None:
     """Print the largest coefficients with their effects, or what to do if all are zero."""
-    support, model = facts.shown, facts.model
     if not facts.support.size:
         print(_advice(facts))
-    if not support.size:
+    if not facts.shown.size:
         return
-    shown, units = support[:_MOST], facts.units
-    rows = [["  ", "coefficient"], *(_row(facts.names[k], float(model.coef[k])) for k in shown)]
-    rows.append(_row("(intercept)", model.intercept))
-    if units is not None:
-        effects = [f"{model.coef[k] * units[k]:+.4g}" for k in shown]
-        for row, cell in zip(rows, [f"effect of its {facts.rise}", *effects, ""], strict=True):
-            row.append(cell)
-    if model.intervals is not None:
-        ends = model.confint()
-        _add(rows, "95 % interval", [*(interval(*ends[k]) for k in shown), ""])
-    notes = [facts.notes[k] for k in shown]
-    if any(notes):
-        _add(rows, "", [*notes, ""])
+    cells, (names, shown) = coefficient_cells(facts), (facts.names, facts.shown)
+    heads = ["" if head == "note" else head for head in cells]
+    lines = [_row(names[k], *line) for k, *line in zip(shown, *cells.values(), strict=True)]
+    rows = [["  ", *heads], *lines[:_MOST]]
+    rows.append(_row("(intercept)", f"{facts.model.intercept:.5g}", *[""] * (len(cells) - 1)))
     print(f"\n{aligned(rows)}")
-    if support.size > _MOST:
-        print(f"  … and {support.size - _MOST} smaller ones, which the model file holds")
-    if model.intervals is not None:
+    if shown.size > _MOST:
+        print(f"  … and {shown.size - _MOST} smaller ones, which the model file holds")
+    if facts.model.intervals is not None:
         print("\n".join(["", *interval_words(facts)]))
     print()
 
 
-def _add(rows: list[list[str]], head: str, cells: list[str]) -> None:
-    for row, cell in zip(rows, [head, *cells], strict=True):
-        row.append(cell)
-
-
-def _row(name: str, number: float) -> list[str]:
+def _row(name: str, *cells: str) -> list[str]:
     name = escaped(name)
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-    return [f"  {short}", f"{number:+.5g}"]
+    return [f"  {short}", *cells]
 
 
 def _advice(facts: FitFacts) -> str:

@@ -19,7 +19,7 @@ from privasso.report._plots import (
     noise_figure,
     path_figure,
 )
-from privasso.report._words import interval_cells, interval_words, methods
+from privasso.report._words import coefficient_cells, interval_words, methods
 from privasso.solvers import Status
 
 #: What no forecast uses, by whether covariates are private.
@@ -134,34 +134,20 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         )
     if shown.size == 0:
         return
-    coef, said = facts.model.coef[shown], []
-    cells = {"coefficient": [f"{x:.5g}" for x in coef]}
+    cells, said = coefficient_cells(facts), []
     which = "All" if intervals is not None else "Those that are not zero"
     if facts.units is None:
         said.append(f"{which}, the largest first, in the units of the data.")
     else:
-        cells["effect"] = [f"{x:.4g}" for x in coef * facts.units[shown]]
+        unit = "units of the labels" if facts.model.classes is None else "log odds"
         said.append(
             f"{which}, the largest effect first. The effect is the coefficient times the "
-            f"{facts.unit_words}, in "
-            f"{'units of the labels' if facts.model.classes is None else 'log odds'}."
+            f"{facts.unit_words}, in {unit}."
         )
-    numeric = list(cells)
     if intervals is not None:
-        cells |= interval_cells(facts)
         said += interval_words(facts)
-    elif facts.coef_noise is not None:
-        size, noise = np.abs(coef), facts.coef_noise[shown]
-        ratios = np.divide(size, noise, out=np.full(size.shape, np.inf), where=noise > 0.0)
-        cells["its noise"] = [f"{x:.2g}" for x in noise]
-        cells["coefficient / noise"] = [f"{x:.1f}" for x in ratios]
-        numeric = list(cells)
-        said.append(_ERROR)
-    notes = [facts.notes[k] for k in shown]
-    if any(notes):
-        cells["note"] = notes
-    if intervals is None:
-        said.append(_NO_INTERVALS)
+    else:
+        said += [_ERROR, _NO_INTERVALS] if facts.coef_noise is not None else [_NO_INTERVALS]
     page.paragraph(" ".join(said))
     if facts.units is not None:
         bars = "intervals of 95 %" if intervals is not None else "twice their noise"
@@ -171,6 +157,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
             description="Effects of the columns",
         )  # fmt: skip
     names = [facts.names[k] for k in shown]
+    numeric = [head for head in cells if head not in ("95 % interval", "odds ratio", "note")]
     page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=numeric)
     references = [f"{column}: {level}" for column, level in facts.all_references.items()]
     if references:

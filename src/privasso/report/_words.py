@@ -14,20 +14,26 @@ _TARGETS = {
 }
 
 
-def interval_cells(facts: FitFacts) -> dict[str, list[str]]:
-    """Estimates and intervals of 95 % of the columns that are shown."""
-    model, cells = facts.model, {}
-    assert model.intervals is not None
-    middle = model.intervals.estimates()[facts.shown].tolist()
-    ends = model.confint()[facts.shown].tolist()
-    cells["estimate"] = [number(x) for x in middle]
-    cells["95 % interval"] = [interval(low, high) for low, high in ends]
-    if model.classes is not None:
-        cells["odds ratio"] = [
-            "" if math.isnan(x) else f"{_odds(x)}: {_odds(low)} to {_odds(high)}"
-            for x, (low, high) in zip(middle, ends, strict=True)
-        ]
-    return cells
+def coefficient_cells(facts: FitFacts) -> dict[str, list[str]]:
+    """What is known of each coefficient that is shown, column by column of a table."""
+    model, shown = facts.model, facts.shown
+    coef, noise = model.coef[shown], facts.coef_noise
+    cells = {"coefficient": [f"{x:.5g}" for x in coef]}
+    if facts.units is not None:
+        cells[f"effect of its {facts.rise}"] = [f"{x:.4g}" for x in coef * facts.units[shown]]
+    if model.intervals is not None:
+        middle, ends = model.intervals.estimates()[shown].tolist(), model.confint()[shown].tolist()
+        cells["estimate"] = [number(x) for x in middle]
+        cells["95 % interval"] = [interval(low, high) for low, high in ends]
+        if model.classes is not None:
+            cells["odds ratio"] = [
+                "" if math.isnan(x) else f"{_odds(x)}: {_odds(low)} to {_odds(high)}"
+                for x, (low, high) in zip(middle, ends, strict=True)
+            ]
+    elif noise is not None:
+        cells["its noise"] = [f"{x:.2g}" for x in noise[shown]]
+    notes = [facts.notes[k] for k in shown]
+    return {**cells, "note": notes} if any(notes) else cells
 
 
 def interval_words(facts: FitFacts) -> list[str]:
