@@ -71,13 +71,6 @@ def test_both_orders_of_a_pair_are_looked_at():
     assert Evidence(into, into[::-1], THRESHOLDS, 0.01).closest(claim).share < 1.0
 
 
-def test_epsilon_without_a_claim():
-    found = gaussian(2.0, 20_000, 3)
-    true = next(e for e in np.linspace(0, 9, 901) if GaussianLoss(2.0).delta(e) <= 0.05)
-    assert 0.75 * true < found.epsilon_at(0.05) < true
-    assert gaussian(0.0, 2000, 4).epsilon_at(0.05) == 0.0
-
-
 def test_the_line_of_a_gaussian_claim():
     fpr = np.array([0.001, 0.01, 0.1, 0.5, 0.9])
     exact = stats.norm.cdf(stats.norm.ppf(fpr) + 0.7)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,39 +120,26 @@ class Evidence:
         limit of P(A) and the upper limit of Q(A). The sets are those of scores above a threshold,
         and, for the other order of the pair, below its negative.
         """
-        count = 4 * self.thresholds.size
-        high = [self._limits(t, count) for t in self.thresholds]
-        P = np.array([(into[0], out[1]) for into, out in high])
-        mirrored = Evidence(-self.out, -self.into, self.thresholds, self.level)
-        low = [mirrored._limits(t, count) for t in self.thresholds]
-        P = np.vstack([P, [(into[0], out[1]) for into, out in low]])
+        tail = self.level / (4 * self.thresholds.size)
+        both = (self.into, self.out), (-self.out, -self.into)
+        P, Q = np.hstack([_limits(*pair, self.thresholds, tail) for pair in both])
         best = Refuted(1.0, 1.0, -math.inf)
         for epsilon, delta in zip(*(part.tolist() for part in points_of(claim)), strict=True):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bounds = np.log(np.maximum(P[:, 0] - delta, 0.0) / P[:, 1])
-            found = Refuted(epsilon, delta, float(np.nanmax(bounds)))
-            best = max(best, found, key=lambda one: one.share)
+            with np.errstate(divide="ignore"):
+                bound = float(np.max(np.log(np.maximum(P - delta, 0.0) / Q)))
+            best = max(best, Refuted(epsilon, delta, bound), key=lambda one: one.share)
         return best
 
-    def epsilon_at(self, delta: float) -> float:
-        """Lower confidence limit of ε at a given δ, zero or more; no claim is needed."""
-        count = 4 * self.thresholds.size
-        mirrored = Evidence(-self.out, -self.into, self.thresholds, self.level)
-        best = 0.0
-        for one in (self, mirrored):
-            for t in self.thresholds:
-                into, out = one._limits(t, count)
-                if into[0] > delta:
-                    best = max(best, math.log((into[0] - delta) / out[1]))
-        return best
 
-    def _limits(self, threshold: float, count: int) -> tuple[tuple[float, float], ...]:
-        """Limits of both rates at one threshold, one of `count` that hold together."""
-        tail = self.level / count
-        return tuple(
-            binomial_limits(int(np.sum(scores > threshold)), scores.size, tail)
-            for scores in (self.into, self.out)
-        )
+def _limits(
+    first: FloatArray, second: FloatArray, thresholds: FloatArray, tail: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower limits of P(score > t) in the first data set, and upper ones in the second."""
+    hits = [np.sum(part[:, None] > thresholds, axis=0) for part in (first, second)]
+    return (
+        binomial_limits(hits[0], first.size, tail)[0],
+        binomial_limits(hits[1], second.size, tail)[1],
+    )
 
 
 def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
@@ -168,11 +156,11 @@ def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
     return _EPSILONS[:count], deltas[:count]
 
 
-def binomial_limits(hits: int, count: int, tail: float) -> tuple[float, float]:
+def binomial_limits(hits: Any, count: int, tail: float) -> tuple[Any, Any]:
     """Limits of a probability, each of which is wrong with probability `tail` at most."""
-    low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, count - hits, 1.0 - tail)) if hits < count else 1.0
-    return low, high
+    low = betaincinv(np.maximum(hits, 1), count - np.maximum(hits, 1) + 1, tail)
+    high = betaincinv(np.minimum(hits, count - 1) + 1, np.maximum(count - hits, 1), 1.0 - tail)
+    return np.where(hits == 0, 0.0, low)[()], np.where(hits == count, 1.0, high)[()]
 
 
 #: Thresholds of a `Trial` that are tried, as quantiles of the scores of both data sets.
@@ -206,9 +194,8 @@ class Trial:
     def tested(self, into: FloatArray, out: FloatArray, level: float) -> Refuted:
         """The lower limit of ε from scores of new releases, wrong with probability `level`."""
         first, second = (-out, -into) if self.below else (into, out)
-        threshold = -self.threshold if self.below else self.threshold
-        low = binomial_limits(int(np.sum(first > threshold)), first.size, 0.5 * level)[0]
-        high = binomial_limits(int(np.sum(second > threshold)), second.size, 0.5 * level)[1]
+        threshold = np.array([-self.threshold if self.below else self.threshold])
+        low, high = (float(x[0]) for x in _limits(first, second, threshold, 0.5 * level))
         bound = math.log((low - self.delta) / high) if low > self.delta else -math.inf
         return Refuted(self.epsilon, self.delta, bound)
 
