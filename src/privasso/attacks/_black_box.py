@@ -14,6 +14,7 @@ from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import ks_2samp
 
 from privasso._validation import integer, probability
 from privasso.attacks._evidence import Evidence, most_promising
@@ -163,7 +164,8 @@ def learned_score(into: FloatArray, out: FloatArray) -> Score:
     True
     """
     kinds = (linear_score, quadratic_score)
-    best = max(kinds, key=lambda kind: _separation(*crossed(kind, into, out)))
+    # The distance of Kolmogorov and Smirnov: how far apart the rates above a threshold can be.
+    best = max(kinds, key=lambda kind: ks_2samp(*crossed(kind, into, out), method="asymp")[0])
     return best(into, out)
 
 
@@ -275,13 +277,3 @@ def _independent(values: FloatArray) -> list[int]:
         unit = left[:, k] / np.sqrt(square)
         left = left - np.outer(unit, unit @ left)
     return kept
-
-
-def _separation(into: FloatArray, out: FloatArray) -> float:
-    """Largest difference of the rates at which scores of the two data sets exceed a threshold."""
-    places = np.sort(np.concatenate([into, out]))
-    rates = (
-        np.searchsorted(np.sort(part), places, side="right") / part.size for part in (into, out)
-    )
-    first, second = rates
-    return float(np.max(np.abs(second - first)))
