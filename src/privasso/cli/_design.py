@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from privasso._text import aligned, finite
 from privasso.cli._model_settings import ModelSettings
@@ -27,7 +27,7 @@ from privasso.cli._options import (
 
 if TYPE_CHECKING:
     from privasso.design import OptimalDesign, Target
-    from privasso.privacy import LabelDP, RecordBudget
+    from privasso.privacy import LabelDP
 
 #: Columns of a correlation that is for any number of them, unless --n-features says otherwise.
 _COLUMNS = 200
@@ -59,8 +59,10 @@ class DesignSettings:
     )
     scale_error: float = option("τ: the noise follows v·exp(τZ) instead of v.", 0.0)
 
-    def budgets(self) -> tuple[LabelDP | None, RecordBudget | None]:
-        """The budget of labels and that of records, of which at most one is given."""
+    def target(self) -> tuple[Target, LabelDP | None]:
+        """What the design must meet, and the budget of labels if it is one."""
+        from privasso import design
+        from privasso._validation import positive_float
         from privasso.privacy import RecordBudget
 
         given = [name for name in _TARGETS if getattr(self, name) not in (None, False)]
@@ -72,30 +74,23 @@ class DesignSettings:
                 f"{', '.join(map(option_name, _TARGETS))}: {found}; try "
                 "privasso design --max-onavekl 2"
             )
-        if not self.record_dp:
-            return label_budget(self.label_dp, self.epsilon, self.delta, self.y_bounds), None
-        if self.epsilon is None or self.delta is None:
-            raise ValueError("--record-dp needs --epsilon and --delta")
-        if self.y_bounds is not None:
-            raise ValueError(
-                "--y-bounds plays no part with --record-dp, where residuals are clipped; leave it "
-                "out"
-            )
-        return None, RecordBudget(self.epsilon, self.delta)
-
-    def target(self, budget: LabelDP | RecordBudget | None) -> Target:
-        """What is given, as a target."""
-        from privasso import design
-        from privasso._validation import positive_float
-
+        mechanism: Any = self.mechanism
+        if self.record_dp:
+            if self.epsilon is None or self.delta is None:
+                raise ValueError("--record-dp needs --epsilon and --delta")
+            if self.y_bounds is not None:
+                raise ValueError(
+                    "--y-bounds plays no part with --record-dp, where residuals are clipped; leave "
+                    "it out"
+                )
+            return design.Budget(RecordBudget(self.epsilon, self.delta), mechanism), None
+        budget = label_budget(self.label_dp, self.epsilon, self.delta, self.y_bounds)
         if budget is not None:
-            return design.Budget(budget, cast(Any, self.mechanism))
-        if self.mechanism is not None:
+            return design.Budget(budget, mechanism), budget
+        if mechanism is not None:
             raise ValueError("--mechanism goes with --label-dp or --record-dp; leave it out")
-        name = next(name for name in _LIMITS if getattr(self, name) is not None)
-        return getattr(design, _LIMITS[name])(
-            positive_float(option_name(name), getattr(self, name))
-        )
+        limit = getattr(design, _LIMITS[given[0]])
+        return limit(positive_float(option_name(given[0]), getattr(self, given[0]))), None
 
 
 @dataclass(frozen=True)
@@ -123,10 +118,9 @@ def design(
     from privasso.design import optimal_design, save_design
 
     check_ending("--plot", files.plot, *FIGURES)
-    budget, records = ask.budgets()
-    target, model, n_features = ask.target(budget or records), columns.model(), columns.n_features
+    (target, budget), model, n_features = ask.target(), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"
-    if records is not None or ask.mechanism == "objective":
+    if ask.record_dp or ask.mechanism == "objective":
         where = "mechanism objective"
     if where is not None and (files.out is not None or files.plot is not None):
         raise ValueError(f"--out and --plot are not for {where}; use --json to keep it")
