@@ -92,8 +92,10 @@ def _predicted(
     from privasso.theory import correlated_edge, critical_noise, state_evolution
 
     model, lam, n = columns.model(), settings.lam, columns.n_features
-    leakage = dict.fromkeys(("onavekl", "onavekl_paper", "attack_auc", "attack_advantage"))
-    spread, asked = {}, {}
+    names = "onavekl", "onavekl_paper", "attack_auc", "attack_advantage"
+    leakage: dict[str, Any] = dict.fromkeys(names)
+    spread: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     if columns.covariance is None:
         noise = noise_from_name("--noise", settings.noise, settings.sigma)
         fp = state_evolution(model, lam, noise, n_features=n)
