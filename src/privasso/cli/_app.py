@@ -8,7 +8,6 @@ one name to `GROUPS`.
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import inspect
 import io
@@ -19,7 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TextIO, cast, get_args
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -294,7 +293,6 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(each)
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
-    parameters = [each.replace(annotation=_as_flag(each.annotation)) for each in parameters]
 
     def run(**given: object) -> None:
         quiet = bool(given.pop("quiet", False))
@@ -314,16 +312,6 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
-
-
-def _as_flag(hint: object) -> object:
-    """The annotation of a flag without the words in the help that it takes a value."""
-    kind, *more = get_args(hint) or (hint,)
-    if kind is not bool or not more:
-        return hint
-    flag = copy.copy(more[0])
-    flag.metavar = ""
-    return Annotated[bool, flag]
 
 
 def _interrupted(error: BaseException) -> int:

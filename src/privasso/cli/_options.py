@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -49,7 +49,7 @@ AsJson = Annotated[
 ]
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace files that exist, whatever they are.", metavar="")
+    bool, typer.Option("--force", help="Replace files that exist, whatever they are.")
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar="")
@@ -103,6 +103,8 @@ def _parameter(name: str, hint: object, default: object) -> inspect.Parameter:
             hint = Annotated[hint, typer.Argument(**more)]
         elif more:
             hint = Annotated[hint, typer.Option(option_name(name), **more)]
+    if get_args(hint)[:1] == (bool,):
+        get_args(hint)[1].metavar = ""  # so that its help does not say that it takes a value
     if default is ... or default is dataclasses.MISSING:
         default = inspect.Parameter.empty
     kind = inspect.Parameter.KEYWORD_ONLY

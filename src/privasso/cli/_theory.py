@@ -151,7 +151,8 @@ def _text(fp: FixedPoint, record: dict[str, Any]) -> str:
     for name, key, meaning in _ROWS:
         if key not in record:
             continue
-        shown = "—" if record[key] is None else f"{record[key]:.{4 if errors else 6}g}"
+        endless = "∞" if key in ("E", "critical_noise") else "—"
+        shown = endless if record[key] is None else f"{record[key]:.{4 if errors else 6}g}"
         shown += f" ± {errors[key]:.2g}" if errors.get(key) else ""
         lines.append(f"{name:<12}{shown:<22}{meaning}")
     return "\n".join([*lines, NO_BOUND])
