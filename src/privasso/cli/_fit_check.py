@@ -76,13 +76,18 @@ def check(settings: FitSettings) -> None:
         x.lam_path is not None and x.path_out is None and x.report is None,
         "--lam-path needs --path-out or --report to show the path in",
     )
-    if x.from_release is not None:
-        decided = x.given(*DECIDED)
-        return _refuse(
-            decided is not None,
-            f"{decided} cannot be given with --from-release, because the release was made with a "
-            "value of its own; leave it out",
-        )
+    decided = None if x.from_release is None else x.given(*DECIDED)
+    _refuse(
+        decided is not None,
+        f"{decided} cannot be given with --from-release, because the release was made with a value "
+        "of its own; leave it out",
+    )
+    if x.from_release is None:
+        _check_fit(x)
+
+
+def _check_fit(x: FitSettings) -> None:
+    """Refuse options that contradict or need one another where labels are read."""
     _refuse(
         x.no_target_column and not x.dry_run,
         "--no-target-column belongs to --dry-run: a fit needs the column of labels",
@@ -116,7 +121,6 @@ def check(settings: FitSettings) -> None:
     _ = x.targets
     x.named_noise()
     x.rng()
-    return None
 
 
 def check_plan(settings: FitSettings, plan: Plan) -> None:

@@ -131,11 +131,6 @@ class FitFacts:
         return "range" if self.columns is None else "scale"
 
     @property
-    def unit_words(self) -> str:
-        """The unit of a column in words."""
-        return "range of its bounds" if self.columns is None else "scale of its column"
-
-    @property
     def shown(self) -> np.ndarray:
         """Columns in the order in which they are shown: with intervals all, the support first."""
         if self.model.intervals is None:

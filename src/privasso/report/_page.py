@@ -142,7 +142,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         unit = "units of the labels" if facts.model.classes is None else "log odds"
         said.append(
             f"{which}, the largest effect first. The effect is the coefficient times the "
-            f"{facts.unit_words}, in {unit}."
+            f"{facts.rise} of its column, in {unit}."
         )
     if intervals is not None:
         said += interval_words(facts)
@@ -241,7 +241,7 @@ def _path(page: Page, facts: FitFacts, path: CoefficientPath) -> None:
     if np.nan_to_num(path.coef).any():
         page.figure(
             path_figure(facts),
-            f"Each coefficient times the {facts.unit_words}.",
+            f"Each coefficient times the {facts.rise} of its column.",
             description="Coefficient paths",
         )
     else:

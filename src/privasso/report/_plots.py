@@ -124,7 +124,7 @@ def path_figure(facts: FitFacts) -> Figure:
     axes.axhline(0.0, color=GREY, linewidth=0.8)
     plain_ticks(axes.xaxis)
     axes.set_xlabel("λ")
-    axes.set_ylabel(f"coefficient × {facts.unit_words}")
+    axes.set_ylabel(f"coefficient × {facts.rise} of its column")
     return fig
 
 
