@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,9 +163,13 @@ def learned_score(into: FloatArray, out: FloatArray) -> Score:
     >>> bool(narrow > 0.0 > wide)
     True
     """
-    kinds = (linear_score, quadratic_score)
-    # The distance of Kolmogorov and Smirnov: how far apart the rates above a threshold can be.
-    best = max(kinds, key=lambda kind: ks_2samp(*crossed(kind, into, out), method="asymp")[0])
+
+    def apart(kind: Callable[[FloatArray, FloatArray], Score]) -> float:
+        """The distance of Kolmogorov and Smirnov of scores that were learned elsewhere."""
+        found: Any = ks_2samp(*crossed(kind, into, out), method="asymp")
+        return found.statistic
+
+    best = max(linear_score, quadratic_score, key=apart)
     return best(into, out)
 
 

@@ -240,10 +240,9 @@ def _text(best: Any, budget: LabelDP | None) -> str:
     predicted += f"{point.rho_hat:.1%} of the coefficients nonzero"
     if not formal:
         predicted += f", OnAveKL {best.onavekl():.4g}, ρ̂/α = {point.stability:.2f}"
-    said = [use, f"{predicted}."]
-    if formal or budget is not None:
-        met: Any = best if formal else budget
-        words = f"The noise meets ε = {rounded_up(met.epsilon)}, δ = {rounded_up(met.delta)} for "
+    said, met = [use, f"{predicted}."], best if formal else budget
+    words = "" if met is None else f"ε = {rounded_up(met.epsilon)}, δ = {rounded_up(met.delta)}"
+    words = f"The noise meets {words} for "
     if formal:
         public = "the covariance C is" if correlated else "scales of columns are"
         said.append(
@@ -257,7 +256,7 @@ def _text(best: Any, budget: LabelDP | None) -> str:
             "again from its own rows."
         )
     if not formal or correlated:
-        found = _compared(best)
+        found: Any = _compared(best)
         if not correlated:
             said.append(_against_isotropic(best))
             own = {"noise": "this design", **_numbers(best, 1.0)}
