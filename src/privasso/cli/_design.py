@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -261,9 +262,8 @@ def _text(best: Any, budget: LabelDP | None) -> str:
             said.append(_against_isotropic(best))
             own = {"noise": "this design", **_numbers(best, 1.0)}
             found = [own, *({"noise": name, **x} for name, x in found.items())]
-        rows = [["—" if x is None else x if isinstance(x, str) else f"{x:.4g}"
-                 for x in row.values()] for row in found]  # fmt: skip
-        said.append(aligned([[_HEADS.get(name, name) for name in found[0]], *rows]))
+        head = [str(_HEADS.get(name, name)) for name in found[0]]
+        said.append(aligned([head, *(_cells(row.values()) for row in found)]))
     if getattr(best, "certificate", None) is not None:
         said.append(
             "No noise of the same sensitivity has a smaller tr(WΣ), to a relative accuracy of "
@@ -272,6 +272,10 @@ def _text(best: Any, budget: LabelDP | None) -> str:
     if getattr(best, "nearly_null", False) and not (formal and correlated):
         said.append(_USELESS.format(best.null_error))
     return "\n".join(said if formal else [*said, NO_BOUND])
+
+
+def _cells(numbers: Iterable[Any]) -> list[str]:
+    return ["—" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in numbers]
 
 
 def _against_isotropic(best: OptimalDesign) -> str:
