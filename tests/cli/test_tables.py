@@ -14,7 +14,7 @@ import pytest
 
 import privasso as pv
 from privasso.cli import main
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_show import command_of
 
 # Outside of the tests each command is a process of its own, which fits once.

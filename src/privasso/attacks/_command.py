@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
-import pkgutil
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -192,16 +188,12 @@ def _program(words: Sequence[str], fork: bool | None) -> Any:
 
 
 def _server(module: str) -> subprocess.Popen[str]:
-    """A process that has imported privasso, and forks for each run of the module."""
-    here = str(Path(__file__).parents[2])  # the same privasso as in this process
-    code = f"import sys; sys.path.insert(1, {here!r}); from {__name__} import serve; "
-    code += f"serve({module!r})"
+    """A process that imports the module once, and forks for each run of it."""
+    program = [sys.executable, str(Path(__file__).with_name("_forked.py")), module]
     # Threads do not survive a fork.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True, env=environment
-    )
+    return subprocess.Popen(program, stdin=pipe, stdout=pipe, text=True, env=environment)
 
 
 def _ask(
@@ -217,42 +209,6 @@ def _ask(
     if not answer:
         raise RuntimeError("the server that starts the program has ended")
     return int(answer), [stream.read_text(encoding="utf-8") for stream in streams]
-
-
-def serve(module: str) -> None:
-    """Run a module as ``python -m`` does, in a fork for each line of the standard input.
-
-    A line has two files for what is printed, and the arguments. Only imports of privasso are shared
-    between runs, so that a run takes a fraction of the time of a new interpreter.
-    """
-    for found in pkgutil.walk_packages(importlib.import_module("privasso").__path__, "privasso."):
-        if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            os._exit(_run(module, *json.loads(line)))
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-
-def _run(module: str, stdout: str, stderr: str, *arguments: str) -> int:
-    """Run the program in this process, with files for what it prints, and return its exit code."""
-    code = 0
-    try:
-        for number, name in ((1, stdout), (2, stderr)):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        sys.argv = [module, *arguments]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        code = 1
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    return code
 
 
 def _differing(one: str, two: str) -> FloatArray:

@@ -32,8 +32,7 @@ from privasso.cli._design import design
 from privasso.cli._evaluate import evaluate
 from privasso.cli._explore import explore
 from privasso.cli._export import export
-from privasso.cli._fit import fit
-from privasso.cli._fit_settings import INTERVAL_VALUES
+from privasso.cli._fit import INTERVAL_VALUES, fit
 from privasso.cli._ledger import COMMANDS as LEDGER
 from privasso.cli._options import Quiet, parameters_of
 from privasso.cli._predict import predict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import DATA, AsJson, Protecting, argument, check_ending, option, tell
 
 if TYPE_CHECKING:

@@ -121,8 +121,8 @@ def _tables(out: Path) -> tuple[Path, Path]:
 
 def _fit(out: Path) -> None:
     """Do what `privasso fit` does, on a file of public data."""
+    from privasso.cli._fit import FitSettings
     from privasso.cli._fit_run import run
-    from privasso.cli._fit_settings import FitSettings
     from privasso.cli._fit_show import command_of
 
     data, bounds = _tables(out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped, json_text
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import (
     DATA,
     AsJson,

@@ -14,8 +14,8 @@ from typing import Any
 from privasso._text import escaped
 from privasso._threads import n_threads
 from privasso.blocks import RowBlocks, on_dask, open_files
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_read import FitTable, declared, names_in, target_of
-from privasso.cli._fit_settings import FitSettings
 from privasso.cli._progress import counting
 from privasso.encoding import Dictionary, Encoding, LevelEntry, NumberCode
 

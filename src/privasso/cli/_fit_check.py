@@ -10,7 +10,7 @@ from typing import Any
 
 from privasso._text import escaped
 from privasso._types import Matrix
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import label_budget, named, option_name
 from privasso.encoding import Dictionary
 from privasso.fit import Plan

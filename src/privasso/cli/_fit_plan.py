@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from typing import cast
 
 from privasso._text import aligned, json_text
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_check import check_plan, privacy_from
 from privasso.cli._fit_read import FitTable, classes_words, opened
-from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import encoding_words, statement_words
 from privasso.cli._ledger import opened as ledger_at
 from privasso.cli._ledger import remainder

@@ -12,7 +12,7 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso.blocks import variants_of
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import named
 from privasso.encoding import Columns, Dictionary, Encoding, LevelEntry, NumberEntry, learn_encoding
 from privasso.fit import Name, Outcome, Plan

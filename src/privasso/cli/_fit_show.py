@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privasso._text import aligned, escaped, json_text
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_write import FitResult
 from privasso.cli._options import option_name
 from privasso.encoding import Encoding, LevelCode
