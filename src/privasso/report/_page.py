@@ -25,7 +25,7 @@ from privasso.solvers import Status
 #: What no forecast uses, by whether covariates are private.
 _UNUSED = {True: "No record", False: "No label"}
 _ERROR = (
-    "Its noise is its standard error, that of sampling and privacy noise together, given which "
+    "Its noise is its standard error, of sampling and of privacy noise together, given which "
     "coefficients are not zero; the bias by λ is not part of it. A coefficient below twice its "
     "noise says little."
 )
