@@ -1,4 +1,4 @@
-"""The noise of each column. It shows the scales of the covariates, so these must be public."""
+"""The noise of each column and of each coefficient, by public numbers alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso._blas import one_thread
-from privasso.fit import Denoised, Postprocess
+from privasso.fit import Plan
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 
@@ -19,13 +18,19 @@ QUANTILES = {
     "upper quartile": 0.75,
     "largest": 1.0,
 }
-#: Supports larger than this get the noise of uncorrelated columns: the inverse is cubic in size.
-_LARGEST_SUPPORT = 2000
+#: What is noted of a coefficient that noise alone would produce, and of one of a column of zeros
+#: and ones that it would produce if hardly any row had a one.
+ZERO = "cannot be told from zero"
+RARE = "cannot be told from zero if few rows have it"
+#: A coefficient is noted that is not larger than so many deviations of the noise.
+_TWICE = 2.0
+#: What is supposed of the deviation of a column with other values, as a part of its range.
+_SPREAD = 1.0 / 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnNoise:
-    """Scale and noise of each column.
+    """Scale and noise of each column, which must be public.
 
     - `scale` (N,): root mean square of the (centred) column, ‖F_i‖/√M.
     - `sigma` (N,): standard deviation of the noise in its entry of b; zero for a column without
@@ -46,6 +51,11 @@ class ColumnNoise:
     def live(self) -> np.ndarray:
         """Which columns have data."""
         return self.scale > 0.0
+
+    @property
+    def alone(self) -> np.ndarray:
+        """Deviation that noise alone gives the coefficient of each column, if by itself."""
+        return self.in_label_units / np.where(self.live, self.scale, 1.0)
 
     def table(self) -> list[list[str]]:
         """A line for each number that columns have, with its `QUANTILES`."""
@@ -91,30 +101,40 @@ def column_noise(rows: Covariates, covariance: Covariance) -> ColumnNoise:
     )
 
 
-def coefficient_noise(post: Postprocess | Denoised, coef: np.ndarray) -> np.ndarray:
-    """Standard deviation of each non-zero coefficient due to the noise, NaN elsewhere.
+def noise_of_records(
+    plan: Plan, name: str, numbers: dict[str, float], ranges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Deviation that noise alone gives coefficients of private columns, and which may be empty.
 
-    Where the LASSO ran on the best guess from the release, it is the posterior deviation of that
-    guess. Otherwise, on the support S and its signs x_S = (F_SᵀF_S)⁻¹(b_S − λ sgn), so that the
-    noise of b gives x_S the covariance (F_SᵀF_S)⁻¹ Σ_SS (F_SᵀF_S)⁻¹. That the support itself
-    depends on the noise is ignored. If the support is too large or collinear, the result is
-    σ_i/‖F_i‖².
+    It is for a perturbed objective.
+
+    The gradient has noise σ, and a coefficient has that over its curvature and the ridge. Columns
+    of zeros and ones may have next to no curvature: how many rows have a one is private.
     """
-    noise = np.full(coef.size, np.nan)
-    support = np.flatnonzero(coef)
-    if isinstance(post, Denoised):
-        deviation = np.zeros(coef.size)
-        deviation[post.rows.live] = post.guess.deviation
-        noise[support] = deviation[support]
-        return noise
-    if support.size == 0 or post.op is None:
-        return noise
-    position = np.cumsum(post.rows.live) - 1
-    covariance = post.covariance.restricted(position[support])
-    noise[support] = covariance.sigma / post.rows.squares[support]
-    if support.size <= _LARGEST_SUPPORT:
-        with one_thread():
-            found = post.gram_and_inverse(position[support])
-        if found is not None:
-            noise[support] = np.sqrt(covariance.propagated(found[1]))
-    return noise
+    if "sigma" not in numbers or "ridge" not in numbers:
+        return None
+    given = getattr(plan.asking, "indicators", None)
+    rare = np.zeros(ranges.size, dtype=bool) if given is None else np.asarray(given, dtype=bool)
+    # Columns are in units of half their range, those of zeros and ones in units of their range.
+    unit = np.where(rare, ranges, 0.5 * ranges)
+    bend = 0.25 if name == "logistic" else 1.0
+    curvature = np.where(rare, 0.0, bend * plan.shape[0] * (2.0 * _SPREAD) ** 2)
+    width = plan.options.privacy.label_width or 1.0
+    noise = width * numbers["sigma"] / (curvature + numbers["ridge"])
+    return np.divide(noise, unit, out=np.full(unit.size, np.inf), where=unit > 0.0), rare
+
+
+def notes(coef: np.ndarray, noise: np.ndarray | None, rare: np.ndarray | None) -> list[str]:
+    """What is noted of each coefficient; nothing of those that are zero.
+
+    >>> notes(np.array([0.0, 1.0, 3.0]), np.array([1.0, 1.0, 1.0]), None)
+    ['', 'cannot be told from zero', '']
+    """
+    if noise is None:
+        return [""] * coef.size
+    lost = (coef != 0.0) & (np.abs(coef) <= _TWICE * noise)
+    few = np.zeros(coef.size, dtype=bool) if rare is None else rare
+    return [
+        "" if not one else RARE if seldom else ZERO
+        for one, seldom in zip(lost.tolist(), few.tolist(), strict=True)
+    ]
