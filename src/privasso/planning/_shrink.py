@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
 from privasso._blas import one_thread
 from privasso._tuned import SHRINK_GAIN, SHRINK_PRODUCTS
 from privasso.operators import Covariates
-from privasso.planning._release_shape import ReleaseShape, release_shape
+from privasso.planning._release_shape import ReleaseShape, release_shape, row_sample
 
-#: At most so many rows, or so many per column, are looked at.
-_ROWS, _ROWS_PER_COLUMN = 2000, 8
 _JITTER = 1e-10
 
 
@@ -34,20 +30,6 @@ def best_shrink(rows: Covariates, bound: float, label_deviation: float) -> float
         for shrink in (0.0, SHRINK_PRODUCTS)
     ]
     return SHRINK_PRODUCTS if errors[0] - errors[1] > SHRINK_GAIN else 0.0
-
-
-def row_sample(rows: Covariates) -> Covariates:
-    """At most a few thousand rows, always the same ones."""
-    count = max(_ROWS, _ROWS_PER_COLUMN * int(rows.live.sum()))
-    if rows.shape[0] <= count:
-        return rows
-    if rows not in _SAMPLES:
-        index = np.random.default_rng(0).choice(rows.shape[0], count, replace=False)
-        _SAMPLES[rows] = rows.sampled(np.sort(index))
-    return _SAMPLES[rows]
-
-
-_SAMPLES: WeakKeyDictionary[Covariates, Covariates] = WeakKeyDictionary()
 
 
 def _expected_error(
