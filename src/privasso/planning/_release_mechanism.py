@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from privasso.noise import Covariance, Noise, PowerLaw, Shaped
+from privasso.noise import Covariance, Factored, Noise, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy import LabelDP, Privacy
 from privasso.programs import Calibration, Program
@@ -114,8 +114,11 @@ class LabelMechanism(ReleaseMechanism[LabelDP]):
 def stated(covariance: Covariance) -> Covariance:
     """The same, computed from its root as it will be from a release that holds the root alone.
 
-    Weights that follow from it are then those of the release, digit by digit.
+    Weights that follow from it are then those of the release, digit by digit. The root is
+    triangular, with which rows are whitened in half of the time.
     """
+    if isinstance(covariance, Factored):
+        covariance = covariance.triangular
     return covariance.restricted(np.arange(covariance.size))
 
 
