@@ -157,7 +157,7 @@ def test_a_sample_of_the_rows_is_enough(tail, weighted):
     for shape in (found, whole):
         beyond = np.mean(np.sqrt(own) * sizes(rows, shape) > 1 + 1e-9)
         assert beyond == pytest.approx(0.5, abs=0.05)
-    assert cost(rows, found) == pytest.approx(cost(rows, whole), rel=0.06)
+    assert cost(rows, found) == pytest.approx(cost(rows, whole), rel=0.1)
     # Columns that the sample cannot tell apart are looked at in all rows.
     F = np.random.default_rng(1).standard_normal((m, 2))
     F = np.column_stack([F, F[:, 1]])
