@@ -18,8 +18,7 @@ from privasso.blocks import RowBlocks
 from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators._block_rows import Whitening
 from privasso.operators._operator import Operator, as_operator, finite_squares
-from privasso.operators._sparse import Centred
-from privasso.operators._sparse_rows import SparseRows
+from privasso.operators._sparse import Centred, SparseRows
 
 #: Entries of F in one block of rows: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
