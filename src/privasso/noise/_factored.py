@@ -68,8 +68,8 @@ class Factored(Covariance):
         if self._triangular or self.rank < self.size:
             return self
         with one_thread():
-            upper = np.linalg.qr((self._root / self._size[:, None]).T, mode="r")
-        return Factored(self._size[:, None] * (upper * np.sign(np.diag(upper))[:, None]).T)
+            upper = np.asarray(np.linalg.qr((self._root / self._size[:, None]).T, mode="r"))
+        return Factored(self._size[:, None] * (upper.T * np.sign(np.diag(upper))))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Factored:
