@@ -189,7 +189,7 @@ def certified(case: Case, monkeypatch) -> Certified | None:
     def of_rows(_, G, y, lam, *__, penalty_weights, weights=None, L=None):
         seen.update(G=G, y=y, thresholds=lam * penalty_weights, weights=weights, L=L)
 
-    def of_blocks(_, source, view, setting, lam, noise, bits, penalty_weights, *__):
+    def of_blocks(_, source, view, setting, lam, noise, bits, penalty_weights):
         rows = seen["rows"][: source.shape[0]]
         seen.update(G=np.array([g for g, _ in rows]), y=np.array([v for _, v in rows]))
         seen.update(thresholds=lam * penalty_weights)

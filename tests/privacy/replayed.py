@@ -137,7 +137,7 @@ class Replayed:
     def _exact(self, true):
         """Sums of clipped residuals times rows at two points, as the solver gets them."""
 
-        def minimiser(rows, view, setting, lam, noise, bits, penalty_weights, curvature=None):
+        def minimiser(rows, view, setting, lam, noise, bits, penalty_weights):
             n, task = setting.n_columns, ExactPass(setting, view)
             pulls = {"labels": noise.loss.label_change, "replaced": 2.0 * noise.loss.largest_pull}
             pull = pulls.get(self.neighbours, noise.loss.largest_pull)
@@ -147,10 +147,8 @@ class Replayed:
             for point in ((0,) * n, (1 << 40,) * n, (-(1 << 39),) * n):
                 found = rows.sum(task, PassState(FixedPoint(point, 40), fresh=not sums))
                 sums.append(pulled(found["pull"]))
-            given = rows, view, setting, lam, noise, bits, penalty_weights, curvature
-            # What the solver starts with is public: nothing hides a difference of it.
-            public = [] if curvature is None else [(curvature.ravel(), Fraction(1, 1 << 200))]
-            found = self._note("pulls", [(sums[0], claim), *public], lambda: true(*given))
+            given = rows, view, setting, lam, noise, bits, penalty_weights
+            found = self._note("pulls", [(sums[0], claim)], lambda: true(*given))
             for k, one in enumerate(sums[1:]):
                 self._note(f"pulls {k}", [(one, claim)], lambda: None)
             return found

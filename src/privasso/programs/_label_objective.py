@@ -55,8 +55,8 @@ class ObjectiveProgram(Program):
         """The minimiser as products of rows and labels."""
         noise, made = self.noise, self.view.rows
         free = np.zeros(made.n_columns)
-        u = ask(PerturbedMinimiser(self.view, noise, 0.0, free, curvature=self._normal))
-        white = (self._normal @ u + noise.ridge * u) / noise.sigma
+        u = ask(PerturbedMinimiser(self.view, noise, 0.0, free))
+        white = (made.normal_product(self._moments, u) + noise.ridge * u) / noise.sigma
         off = 0.0
         if self.level is not None and made.ones is not None:
             # Rows count as in the fit, so that one far from all others, which is shrunk, does not
@@ -74,6 +74,5 @@ class ObjectiveProgram(Program):
         return as_release(self.rows, bounds, self.calibration, white, unit, level=off)
 
     @cached_property
-    def _normal(self) -> np.ndarray:
-        moments = self.rows.moments(self.calibration.weights, ones=self.rows.centred)
-        return self.view.rows.normal_matrix(moments)
+    def _moments(self) -> np.ndarray:
+        return self.rows.moments(self.calibration.weights, ones=self.rows.centred)

@@ -71,18 +71,16 @@ class LabelRows:
             return None
         return taken(X, np.array([-1]))[:, 0]
 
-    def normal_matrix(self, moments: np.ndarray) -> np.ndarray:
-        """GᵀG, from the second moments Σ w(f, 1)(f, 1)ᵀ of the covariates."""
-        matrix, n = self.size * self.whitening.matrix, len(self.whitening.matrix)
+    def normal_product(self, moments: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """GᵀGu, from the second moments Σ w(f, 1)(f, 1)ᵀ of the covariates."""
+        matrix, rank, n = self.whitening.matrix, self.whitening.rank, len(self.whitening.matrix)
+        one = np.empty(0) if self.ones is None else self.ones * u[rank:]
         with one_thread():
-            if matrix.ndim == 1:
-                inner, cross = matrix[:, None] * moments[:n, :n] * matrix, moments[n:, :n] * matrix
-            else:
-                inner, cross = matrix.T @ moments[:n, :n] @ matrix, moments[n:, :n] @ matrix
-        if self.ones is None:
-            return inner
-        cross = self.ones * cross
-        return np.block([[inner, cross.T], [cross, self.ones**2 * moments[n:, n:]]])
+            inner = u[:rank] * matrix if matrix.ndim == 1 else matrix @ u[:rank]
+            outer = moments @ np.append(self.size * inner, one)
+            found = outer[:n] * matrix if matrix.ndim == 1 else outer[:n] @ matrix
+        last = np.empty(0) if self.ones is None else self.ones * outer[n:]
+        return np.append(self.size * found, last)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,8 +99,6 @@ class PerturbedMinimiser(Query[np.ndarray]):
         The view needs these columns of the records only.
     factor : ndarray of shape (N, N), optional
         L, lower triangular. Rows with ‖L⁻¹g‖ > R are shrunk to that, together with their labels.
-    curvature : ndarray of shape (N, N), optional
-        Σ gᵀg where it is public. The solver starts with it; the answer is the same without it.
     """
 
     view: RowView
@@ -109,7 +107,6 @@ class PerturbedMinimiser(Query[np.ndarray]):
     penalised: np.ndarray = field(repr=False)
     columns: np.ndarray | None = field(default=None, repr=False)
     factor: np.ndarray | None = field(default=None, repr=False)
-    curvature: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -162,7 +159,6 @@ class PerturbedMinimiser(Query[np.ndarray]):
                 self.noise,
                 bits,
                 self.penalised,
-                self.curvature,
             )
         return self._in_memory(rows, 1, bits)[0]
 
@@ -236,7 +232,6 @@ def exact_minimiser(
     noise: ObjectiveNoise,
     bits: BitSource,
     penalty_weights: np.ndarray,
-    curvature: np.ndarray | None = None,
 ) -> np.ndarray:
     """Run the mechanism once with exact sums; the rows are read once before anything is drawn.
 
@@ -250,14 +245,9 @@ def exact_minimiser(
         The grids.
     lam, noise, bits, penalty_weights
         As in `perturbed_minimiser`.
-    curvature : ndarray of shape (N, N), optional
-        The sum of the products of all rows, which is otherwise summed in the first pass.
     """
     n, task = setting.n_columns, ExactPass(setting, view)
-    state = PassState(FixedPoint((0,) * n, 1), fresh=True, steers=curvature is None)
-    first = rows.sum(task, state)
-    if curvature is not None:
-        first["curved"] = setting.in_whole_numbers(curvature)
+    first = rows.sum(task, PassState(FixedPoint((0,) * n, 1), fresh=True))
     eta, thresholds = drawn_eta(noise, n, bits), lam * penalty_weights
 
     def again(state: PassState) -> dict[str, np.ndarray]:

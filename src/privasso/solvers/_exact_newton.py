@@ -21,6 +21,8 @@ import numpy as np
 from privasso._blas import one_thread
 from privasso.solvers import _tuned as tuned
 from privasso.solvers._exact_pass import (
+    CURVED_BITS,
+    ENTRY_BITS,
     PassSetting,
     PassState,
     Sums,
@@ -181,7 +183,7 @@ class _Run(Steps):
 
 def _unscaled(curved: np.ndarray, setting: PassSetting) -> np.ndarray:
     """A matrix of second derivatives from the integers of a pass."""
-    return curved * setting.curved_unit
+    return curved * 2.0 ** (2 * (ENTRY_BITS - CURVED_BITS - setting.grid))
 
 
 def minimise_further(

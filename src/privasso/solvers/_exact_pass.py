@@ -77,15 +77,6 @@ class PassSetting:
         kappa, offset = (int(math.ldexp(one, unit)) for one in (loss.kappa, loss.offset))
         return PassSetting(n_columns, grid, unit, loss, kappa, offset)
 
-    @property
-    def curved_unit(self) -> float:
-        """Of the matrices of second derivatives, which are whole numbers in a pass."""
-        return 2.0 ** (2 * (ENTRY_BITS - CURVED_BITS - self.grid))
-
-    def in_whole_numbers(self, curvature: np.ndarray) -> np.ndarray:
-        """A matrix of second derivatives as a pass would sum it."""
-        return np.rint(curvature / self.curved_unit).astype(np.int64)
-
 
 @dataclass(frozen=True, eq=False)
 class PassState:
@@ -93,14 +84,12 @@ class PassState:
 
     - `before`: the point at which the second derivatives are known; None where every row counts.
     - `fresh`: sum the second derivatives of all rows, whatever their residuals.
-    - `steers`: sum second derivatives at all.
     - `long`: sum in longer integers, see `row_sums`, and the objective and two matrices besides.
     """
 
     x: FixedPoint
     before: FixedPoint | None = None
     fresh: bool = False
-    steers: bool = True
     long: bool = False
 
 
@@ -141,8 +130,6 @@ def pass_sums(
                 G, labels = _prepared(prepare, X, y, start, stop)
                 (psi, free), *earlier = _clipped(points, G, labels)
                 pull += _halves(_times_digits(G, psi, setting.grid))
-                if not state.steers:
-                    continue
                 if state.fresh:
                     gathered.add(G, 1)
                     continue
