@@ -1,6 +1,7 @@
 """Tables in blocks of rows: in memory, in files, or on a cluster."""
 
 from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
+from privasso.blocks._changes import Change, LabelsAsColumn, LabelsWithin
 from privasso.blocks._dask import Dask, of_dask, on_dask
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
@@ -20,9 +21,12 @@ from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, var
 
 __all__ = [
     "PHENOTYPE",
+    "Change",
     "Chunk",
     "Dask",
     "DataChangedError",
+    "LabelsAsColumn",
+    "LabelsWithin",
     "Part",
     "Progress",
     "RowBlocks",

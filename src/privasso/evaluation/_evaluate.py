@@ -127,6 +127,11 @@ def evaluated(
     names = _names(metrics, found)
     kind = privacy if found.classes is None else privacy.for_classes()
     privacy = cast("LabelDP | RecordDP", kind)
+    if privacy.finds_range:
+        bounds = found.guarantee.label_bounds
+        if bounds is None:
+            raise ValueError("the model states no bounds of its labels; give y_bounds")
+        privacy = replace(privacy, y_bounds=bounds)
     level = probability("level", level)
     rng = _generator(random_state)
     full, (found, rows) = found, matched(found, X, y, privacy)

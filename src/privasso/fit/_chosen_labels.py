@@ -27,7 +27,7 @@ from privasso.planning import (
 )
 from privasso.privacy import LabelDP, Terms
 from privasso.programs import Peeled, Program, Table, check_size
-from privasso.queries import Ask, Beside
+from privasso.queries import Ask, beside
 
 #: Most plans for chosen columns that are remembered.
 _PLANS = 256
@@ -82,11 +82,11 @@ class ChosenLabels(Program):
         """Return the fit of the chosen columns and of the components, and which were chosen."""
         chosen = np.sort(self.screened.screening.order(ask, self.peeled))
         plan = self._fit_of(tuple(chosen.tolist()))
-        beside = Beside(ask, self.fitted_columns(chosen))
-        few = plan.published(plan.program(beside)).solve()
+        ask = beside(ask, self.fitted_columns(chosen))
+        few = plan.published(plan.program(ask)).solve()
         if self.options.fit_intercept:
             residuals = partial(self.screened.residuals, coef=few.coef, intercept=few.intercept)
-            level = self.screened.level.correction(beside, residuals)
+            level = self.screened.level.correction(ask, residuals)
             few = replace(few, intercept=few.intercept + level)
         return FewColumns(few, chosen, self.components)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso.blocks import LabelsWithin
 from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
 from privasso.fit._path import CoefficientPath
@@ -102,6 +103,10 @@ class Outcome(ABC):
         """The same, with intervals for the coefficients."""
         return replace(cast(Any, self), intervals=intervals)
 
+    @abstractmethod
+    def in_range(self, within: LabelsWithin) -> Self:
+        """What comes of the labels themselves, where this is about their places in a range."""
+
     def failure(self, error: Exception, kept: str) -> Exception:
         """The error to raise when a step after the release fails.
 
@@ -156,6 +161,12 @@ class Published(Outcome):
         at = self.model.screened
         whole = intervals if at is None else intervals.widened(at, self.model.n_features)
         return replace(self, model=replace(self.model, intervals=whole, coef_se=None))
+
+    def in_range(self, within: LabelsWithin) -> Published:
+        """The model of the labels themselves."""
+        bounds = (within.low, within.high)
+        privacy = replace(cast(Any, self.privacy), y_bounds=bounds)
+        return Published(self.model.in_range(within), privacy)
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""

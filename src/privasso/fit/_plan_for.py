@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,8 +17,8 @@ from privasso.fit._plan import Plan, check_asked
 from privasso.fit._record_plan import plan_labels_at_one_lam, plan_records
 from privasso.fit._rows import held_in_blocks
 from privasso.planning import divided, interval_sensitivity
-from privasso.privacy import PRIVATE, LabelDP, RecordDP
-from privasso.programs import too_large
+from privasso.privacy import PRIVATE, Formal, LabelDP, RecordDP, Terms
+from privasso.programs import LabelRange, too_large
 from privasso.queries import declared
 
 #: What intervals are called among what is released.
@@ -32,10 +33,12 @@ def plan_for(
     seeded: bool = False,
     feature_names: tuple[str, ...] | None = None,
 ) -> Plan:
-    """Plan a fit; with intervals, for which a part of the budget is taken, it has the rest."""
-    if options.intervals:
-        return _with_intervals(X, options, sample_weight, seeded, feature_names)
-    return _alone(X, options, sample_weight, seeded, feature_names)
+    """Plan a fit; it has what is left of the budget beside a range of the labels and intervals."""
+    given = sample_weight, seeded, feature_names
+    finds = options.privacy.formal and cast(Formal, options.privacy).finds_range
+    if options.intervals or finds:
+        return _divided(X, options, *given)
+    return _alone(X, options, *given)
 
 
 def _alone(
@@ -77,33 +80,51 @@ def _alone(
     return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
 
 
-def _with_intervals(X: Any, options: FitOptions, *given: Any) -> Plan:
-    """Divide the budget between the questions of a fit and those for intervals after it."""
+def _divided(
+    X: Any, options: FitOptions, sample_weight: ArrayLike | None, seeded: bool, names: Any
+) -> Plan:
+    """Divide the budget between the questions of a fit, those before and those after it."""
     privacy = cast("LabelDP | RecordDP", options.privacy)
-    if privacy.protects_records and cast(RecordDP, privacy).bounds == PRIVATE:
-        raise ValueError(
-            "intervals need bounds of the columns from public knowledge; give bounds, or leave "
-            "intervals out"
+    epsilon, delta, asks, mu = privacy.epsilon, privacy.delta, None, 0.0
+    if options.intervals:
+        if privacy.protects_records and cast(RecordDP, privacy).bounds == PRIVATE:
+            raise ValueError(
+                "intervals need bounds of the columns from public knowledge; give bounds, or leave "
+                "intervals out"
+            )
+        mu = interval_sensitivity(epsilon, delta)
+    if privacy.finds_range:
+        if isinstance(options.lam, float | int):
+            raise ValueError(
+                "lam as a number is in units of the labels, whose range is not known beforehand "
+                "with y_bounds='private'; leave lam out, or give y_bounds"
+            )
+        asks = LabelRange.of_budget(
+            epsilon, delta, privacy.pair, X.shape[0], centred=options.fit_intercept
         )
-    epsilon, delta = privacy.epsilon, privacy.delta
-    mu = interval_sensitivity(epsilon, delta)
+    before = 0.0 if asks is None else asks.mu
 
     def alone(share: float) -> tuple[Plan, tuple[Loss, ...]]:
-        part = replace(options, privacy=replace(privacy, epsilon=share), ledger=None)
-        found = _alone(X, part, *given)
+        part = replace(options, privacy=privacy.within(share), ledger=None)
+        found = _alone(X, part, sample_weight, seeded, names)
         return found, found.guarantee.losses
 
-    inner = divided(epsilon, delta, mu, alone)
+    inner = divided(epsilon, delta, math.hypot(mu, before), alone)
     inner_options = replace(inner.options, ledger=options.ledger)
-    whole, stated = replace(inner, options=inner_options, mu=mu), inner.guarantee
-    asked = declared(whole.program, whole.shape[0])
+    whole = replace(inner, options=inner_options, mu=mu, range=asks)
+    asked, stated = declared(whole.program, whole.shape[0]), inner.guarantee
     check_asked(asked, stated)
-    said = dict.fromkeys(query.sentence for query in asked[len(stated.losses) :])
+    said, start = [query.sentence for query in asked], 0 if asks is None else asks.questions
+    if asks is not None:
+        terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=whole.shape[0])
+        stated = replace(privacy.guarantee(terms), released=stated.released)
+    also = said[start + len(inner.guarantee.losses) :]
+    released = (*said[:start], *stated.released, *also, *((_ALSO,) if mu else ()))
     return whole.stating(
         replace(
             stated,
             parameters=tuple({**dict(stated.parameters), "epsilon": epsilon}.items()),
             losses=tuple(query.loss for query in asked if query.loss is not None),
-            released=(*stated.released, *said, _ALSO),
+            released=tuple(dict.fromkeys(released)),
         )
     )

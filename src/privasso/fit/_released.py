@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from privasso._clock import Clock
 from privasso._tuned import LABEL_DEVIATIONS, LABEL_WIDTH, SELECT_LOSS
 from privasso._validation import real_array
+from privasso.blocks import LabelsWithin
 from privasso.encoding import Encoding
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._classes import Classes
@@ -151,6 +152,18 @@ class Released(Outcome):
             software=self.software,
             encoding=self.encoding,
             intervals=self.intervals,
+        )
+
+    def in_range(self, within: LabelsWithin) -> Released:
+        """Everything is in the units of the labels then."""
+        width, noise, intervals = within.width, self.noise, self.intervals
+        return replace(
+            self,
+            release=self.release.in_range(within),
+            privacy=replace(cast(Any, self.privacy), y_bounds=(within.low, within.high)),
+            guarantee=self.guarantee.with_bounds(within.low, within.high),
+            noise=None if noise is None else noise.with_sigma(width * noise.sigma),
+            intervals=None if intervals is None else intervals.scaled(width),
         )
 
     def path_start(self, lam: float) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from privasso._covariates import covariates
 from privasso._validation import real_array
 from privasso.accounting import GaussianLoss
+from privasso.blocks import LabelsWithin
 from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
@@ -114,6 +116,19 @@ class KeptStatistics(Outcome):
     def ranges(self) -> np.ndarray:
         """Public ones, or those that were found."""
         return np.diff(self.statistics.table.bounds, axis=1)[:, 0]
+
+    def in_range(self, within: LabelsWithin) -> KeptStatistics:
+        """The bounds of the labels are those of the range."""
+        bounds, intervals = (within.low, within.high), self.intervals
+        table = replace(self.statistics.table, y_bounds=bounds)
+        return replace(
+            self,
+            statistics=replace(self.statistics, table=table),
+            privacy=replace(cast(Any, self.privacy), y_bounds=bounds),
+            guarantee=self.guarantee.with_bounds(*bounds),
+            lam=within.width * self.lam,
+            intervals=None if intervals is None else intervals.scaled(within.width),
+        )
 
     def path_start(self, lam: float) -> float:
         """The largest λ of interest in a path around this one."""

@@ -1,4 +1,4 @@
-"""How a budget is shared between a fit and the intervals for its coefficients."""
+"""How a budget is shared between a fit and what is asked before and after it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def divided(
         share = step if low < step < high else 0.5 * (low + high)
     if found is None:
         raise ValueError(
-            "this budget is too small to be shared between a fit and intervals; leave intervals "
-            "out, or choose a larger ε"
+            "this budget is too small to be shared between a fit and intervals or a range of the "
+            "labels; leave intervals out, give y_bounds, or choose a larger ε"
         )
     return found

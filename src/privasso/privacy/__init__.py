@@ -3,7 +3,7 @@
 from privasso.privacy._column_bounds import PRIVATE
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._kind import Privacy, Scales, Terms, check_kind
+from privasso.privacy._kind import Formal, Privacy, Scales, Terms, check_kind
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._meaning import meaning
 from privasso.privacy._on_average import OnAverage
@@ -13,6 +13,7 @@ from privasso.privacy._words import exactly, rounded_down, rounded_up
 
 __all__ = [
     "PRIVATE",
+    "Formal",
     "FormalBudget",
     "Guarantee",
     "LabelDP",

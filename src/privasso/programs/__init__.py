@@ -6,6 +6,7 @@ from privasso.programs._interval_frames import Frame, LabelFrame, RecordFrame
 from privasso.programs._interval_sums import IntervalProgram, IntervalSums, Outlook
 from privasso.programs._intervals import Intervals, Target, made_up_intervals
 from privasso.programs._label_objective import ObjectiveProgram
+from privasso.programs._label_range import LabelRange
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
 from privasso.programs._label_screening import (
     LARGEST_ENTRY,
@@ -42,6 +43,7 @@ __all__ = [
     "Intervals",
     "LabelFrame",
     "LabelMap",
+    "LabelRange",
     "LabelRows",
     "LabelScreening",
     "Level",

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privasso.accounting import Loss
-from privasso.blocks import RowBlocks
-from privasso.queries._query import Given, Query
+from privasso.blocks import Change, RowBlocks
+from privasso.queries._query import AfterChange, BesideColumns, OfOthers, Query
 from privasso.queries._rounded_gaussian import BitSource
 
 Answer = TypeVar("Answer")
@@ -45,24 +45,28 @@ class Ask(ABC):
         """Find it."""
 
 
-class Beside(Ask):
-    """Asks another one about the labels beside public covariates, instead of those of its rows.
+class _OfOthers(Ask):
+    """Asks another one about what rows become."""
 
-    Parameters
-    ----------
-    ask : Ask
-        Who answers.
-    X : ndarray of shape (M, N)
-        The covariates.
-    """
-
-    def __init__(self, ask: Ask, X: np.ndarray) -> None:
+    def __init__(
+        self, ask: Ask, rule: Callable[[RowBlocks], RowBlocks], said: str | None = None
+    ) -> None:
         super().__init__(ask.n_rows)
-        self._ask, self._X = ask, X
+        self._ask, self._rule, self._said = ask, rule, said
 
     def answer(self, query: Query[Answer]) -> Answer:
         """Ask for it."""
-        return self._ask(Given(query, self._X))
+        return self._ask(OfOthers(query, self._rule, self._said))
+
+
+def beside(ask: Ask, X: np.ndarray) -> Ask:
+    """Ask about the labels beside public covariates (M, N), instead of those of the rows."""
+    return _OfOthers(ask, BesideColumns(X))
+
+
+def after(ask: Ask, change: Change, said: str | None = None) -> Ask:
+    """Ask about the rows after a change; `said` is what a statement says of it."""
+    return _OfOthers(ask, AfterChange(change), said)
 
 
 class UndeclaredError(RuntimeError):
