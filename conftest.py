@@ -29,4 +29,4 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def no_labels_used_yet(monkeypatch):
     """Start each test as a new process would, without labels that were released before."""
-    monkeypatch.setattr("privasso.fit._uses._USES", {})
+    monkeypatch.setattr("privasso.fit._charge._USES", {})

@@ -17,8 +17,8 @@ import polars as pl
 
 from bench.page import DATA, write
 from privasso._files import write_whole
-from privasso.paper.claims import CLAIMS, ClaimVerdict, Decided, Finding, Numbers, markdown
-from privasso.paper.figures import FIGURES
+from privasso.paper._claim import ClaimVerdict, Decided, Finding, Numbers, markdown
+from privasso.paper._reproduce import CLAIMS, FIGURES
 
 DOCS = DATA.parent
 PAGE, RECORD = DOCS / "claims.md", DATA / "claims.json"

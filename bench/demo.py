@@ -18,9 +18,8 @@ DRAWS = 50
 
 
 def table(name: str) -> pl.DataFrame:
-    comparison = COMPARISONS[name]
-    found = _compare(name, comparison, DRAWS, 0)
-    title = f"{comparison.title}; {DRAWS} splits"
+    found = _compare(name, COMPARISONS[name][1], DRAWS, 0)
+    title = f"{COMPARISONS[name][0]}; {DRAWS} splits"
     save(comparison_figure(found, title), DATA.parent / "images" / f"example-{name}.png")
     return pl.DataFrame(_columns(found))
 

@@ -15,13 +15,14 @@ import polars as pl
 import privasso as pv
 from bench.page import renew
 from bench.timing import best_times
+from privasso.theory import mismatched_state_evolution
 
 TITLE = "Optimal designs"
 NOTE = (
     "Time of one `optimal_design`, in state-evolution points (one `state_evolution` of the same "
     "model with its power law; they take turns and the best of nine counts, each design with a "
     "model of its own so that nothing is remembered). With `comparison` it includes the three "
-    "common shapes, each tuned. Targets: below 300 points for a power law, 5000 for a free shape."
+    "common shapes, each tuned. Target: below 300 points."
 )
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -46,24 +47,22 @@ def run() -> pl.DataFrame:
     ]
     rows = []
     for law, model, target in cases:
-        for family in ("power", "free"):
-            times = best_times(_contenders(model, target, family), repeat=9)
-            point = times["point"] / INNER
-            rows.append(
-                {
-                    "scales": law,
-                    "question": getattr(target["target"], "kind", "label_dp"),
-                    "family": family,
-                    "points": round(times["design"] / point),
-                    "with comparison": round(times["compared"] / point),
-                    "one point (ms)": 1e3 * point,
-                    "limit": 300 if family == "power" else 5000,
-                }
-            )
+        times = best_times(_contenders(model, target), repeat=9)
+        point = times["point"] / INNER
+        rows.append(
+            {
+                "scales": law,
+                "question": getattr(target["target"], "kind", "label_dp"),
+                "points": round(times["design"] / point),
+                "with comparison": round(times["compared"] / point),
+                "one point (ms)": 1e3 * point,
+                "limit": 300,
+            }
+        )
     return pl.DataFrame(rows)
 
 
-def _contenders(model: Any, target: dict[str, Any], family: str) -> dict[str, Any]:
+def _contenders(model: Any, target: dict[str, Any]) -> dict[str, Any]:
     """Callables to time; every design has a question of its own, so nothing is remembered."""
     step = itertools.count()
     best = pv.optimal_design(model, **target)
@@ -71,9 +70,7 @@ def _contenders(model: Any, target: dict[str, Any], family: str) -> dict[str, An
     def design() -> Any:
         own = dict(target)
         rho = model.rho * (1.0 + 1e-4 * next(step))
-        return pv.optimal_design(
-            pv.Model(model.alpha, rho, model.sigma_xi, model.scales), family=family, **own
-        )
+        return pv.optimal_design(pv.Model(model.alpha, rho, model.sigma_xi, model.scales), **own)
 
     def points() -> None:
         n_features = target.get("n_features")
@@ -91,7 +88,6 @@ def gains() -> pl.DataFrame:
         model = pv.Model(scales=law)
         for kappa in KAPPAS:
             best = pv.optimal_design(model, pv.MaxLeakage(kappa), n_features=count)
-            free = pv.optimal_design(model, pv.MaxLeakage(kappa), n_features=count, family="free")
             others = best.comparison
             rows.append(
                 {
@@ -106,7 +102,6 @@ def gains() -> pl.DataFrame:
                     "E Gram": others["gram"].E,
                     "ratio Gram": others["gram"].ratio,
                     "ratio γ = 1": others["gamma=1"].ratio,
-                    "ratio free": free.E / best.E,
                 }
             )
     return pl.DataFrame(rows)
@@ -149,9 +144,7 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
             same = pv.optimal_design(model, gamma=built.gamma, **again)
             best = pv.optimal_design(model, **again)
             as_built, gram_built = (
-                pv.misspecification_table(
-                    [model], one.lam, one.noise, scale_errors=[tau], n_features=count
-                ).row(0, named=True)
+                mismatched_state_evolution(model, one.lam, one.noise, tau, n_features=count)
                 for one in (built, gram)
             )
             rows.append(
@@ -162,9 +155,9 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
                     "gram": pv.optimal_design(model, gamma=2.0, **again).E / equal,
                     "best": best.E / equal,
                     "gamma": best.gamma,
-                    "built_leak": as_built["onavekl"],
-                    "gram_leak": gram_built["onavekl"],
-                    "built_E": as_built["E"] / built.E,
+                    "built_leak": as_built.onavekl(),
+                    "gram_leak": gram_built.onavekl(),
+                    "built_E": as_built.E / built.E,
                 }
             )
     return pl.DataFrame(rows)

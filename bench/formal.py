@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.optimize import minimize_scalar, root_scalar
 
 import privasso as pv
 from bench.design import V1, V2
 from bench.page import DATA, renew
 from bench.timing import best_times
-from privasso.design import rows_needed
 from privasso.privacy import RecordBudget
 
 TITLE = "Formal designs"
@@ -96,12 +98,32 @@ def settings() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def rows_needed(model: pv.Model, part: float, covers: str | None, epsilon: float = 0.0) -> float:
+    """Rows per column at which the best fit explains this part of the signal."""
+
+    def excess(log_alpha: float) -> float:
+        one = replace(model, alpha=math.exp(log_alpha))
+        if covers is not None:
+            return designed(one, covers, epsilon).explained - part
+        signal = one.rho * one.scales.moment(1.0)
+        null = signal + one.sigma_xi**2
+        typical = math.sqrt(one.alpha * one.scales.moment(1.0) * null)
+        found = minimize_scalar(
+            lambda log_lam: pv.state_evolution(one, math.exp(log_lam), pv.Isotropic(0.0)).E,
+            bounds=(math.log(1e-4 * typical), math.log(10.0 * typical)), method="bounded",
+        )  # fmt: skip
+        return (null - float(found.fun)) / signal - part  # pyright: ignore
+
+    bracket = math.log(0.05), math.log(1e6)
+    return math.exp(root_scalar(excess, bracket=bracket, method="brentq", xtol=1e-3).root)
+
+
 def rows() -> pl.DataFrame:
     """Rows per column for half and for nine tenths of the signal, and the figure of all ε."""
     curves = {
         (name, covers, part): np.array(
             [
-                rows_needed(pv.Model(10.0, scales=law), part, budget(covers, float(epsilon)))
+                rows_needed(pv.Model(10.0, scales=law), part, covers, float(epsilon))
                 for epsilon in EPSILONS
             ]
         )
@@ -116,7 +138,7 @@ def rows() -> pl.DataFrame:
         for epsilon in (0.1, 1.0, 10.0):
             k = int(np.argmin(np.abs(EPSILONS - epsilon)))
             row[f"ε = {epsilon:g}"] = curves[name, covers, part][k]
-        row["no privacy"] = rows_needed(pv.Model(scales=LAWS[name]), part)
+        row["no privacy"] = rows_needed(pv.Model(scales=LAWS[name]), part, None)
         table.append(row)
     return pl.DataFrame(table)
 
@@ -134,7 +156,7 @@ def draw(curves: dict[tuple[str, str, float], np.ndarray]) -> None:
                     label=f"{covers}, {part:.0%} explained",
                 )  # fmt: skip
         for part, line in zip(PARTS, ("--", "-"), strict=True):
-            axes.axhline(rows_needed(model, part), color=GREY, linewidth=0.8, linestyle=line,
+            axes.axhline(rows_needed(model, part, None), color=GREY, linewidth=0.8, linestyle=line,
                          label=f"no privacy, {part:.0%} explained")  # fmt: skip
         average = pv.optimal_design(model, pv.MaxLeakage(LEAK))
         signal = average.null_error - model.sigma_xi**2

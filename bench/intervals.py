@@ -2,7 +2,8 @@
 
 ``python -m bench.intervals simulated real --folder FOLDER --samples 200 --write`` draws samples,
 fits them and keeps each result in the folder, so that a run that is interrupted goes on where it
-was. It renews docs/data/intervals-*.csv from what the folder has. Rows of real tables are drawn
+was. It renews docs/data/intervals-*.csv from what the folder has, and keeps the lines of cells that
+it lacks: with ``--only records`` those of labels stay as they are. Rows of real tables are drawn
 with replacement: the table is the population, and its coefficients are computed by other code.
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.page import write
+from bench.page import DATA, write
 from bench.real.tables import Table, load
 from bench.real.tables.table import build
 
@@ -365,6 +366,17 @@ def table(wanted: Iterable[Cell], folder: Path) -> pl.DataFrame:
     return pl.DataFrame(lines)
 
 
+def beside(name: str, found: pl.DataFrame) -> pl.DataFrame:
+    """What was found, and the lines of docs/data/intervals-NAME.csv for other cells, in order."""
+    keys = ["population", "rows", "private", "epsilon", "target"]
+    before = pl.read_csv(DATA / f"intervals-{name}.csv", schema_overrides=found.schema)
+    both = pl.concat([before.join(found, on=keys, how="anti"), found], how="vertical")
+    order = [(one.population, one.rows, one.kind, f"{one.epsilon:g}") for one in cells([name])]
+    lines = both.rows(named=True)
+    lines.sort(key=lambda one: (order.index(tuple(one[k] for k in keys[:4])), -len(one["target"])))
+    return pl.DataFrame(lines, schema=found.schema)
+
+
 def summary(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Over the cells of one size, kind of privacy and ε, and over all cells of a kind."""
     lines, one = [], pl.concat(list(parts), how="diagonal")
@@ -413,7 +425,7 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="fit nothing, use what the folder has")
     parser.add_argument("--write", action="store_true", help="renew docs/data/intervals-*.csv")
     given = parser.parse_args()
-    words = given.only.split(",")
+    words, parts = given.only.split(","), []
     for name in given.names:
         wanted = [one for one in cells([name]) if any(word in one.file for word in words)]
         if not given.kept:
@@ -422,9 +434,11 @@ def main() -> None:
         with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=160, float_precision=3):
             print(found)
         if given.write:
+            found = beside(name, found)
             command = f"python -m bench.intervals {name} --folder FOLDER --write"
             write(f"intervals-{name}", found, command)
-    whole = summary(table(cells([name]), given.folder) for name in given.names)
+        parts.append(found)
+    whole = summary(parts)
     print(whole)
     if given.write:
         command = "python -m bench.intervals simulated real --folder FOLDER --write"

@@ -1,4 +1,4 @@
-"""Grid points of `privasso.paper.experiments` against a transcription of Algorithm 1 in NumPy."""
+"""Grid points of `privasso.paper` against a transcription of Algorithm 1 in NumPy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ import numpy as np
 import polars as pl
 
 from privasso._blas import one_thread
-from privasso.paper.experiments import GridExperiment
-from privasso.paper.experiments import run as run_experiments
-from privasso.paper.experiments._experiment import DataSet, Parameters
-from privasso.paper.experiments._grid import GridPoints
-from privasso.paper.experiments._workers import serial
+from privasso.paper._experiment import DataSet, Parameters
+from privasso.paper._grid import GridExperiment, GridPoints
+from privasso.paper._run import run as run_experiments
+from privasso.paper._run import serial
 from privasso.solvers import amp_paper_many
 
-TITLE = "Grid points per second at M = 500, N = 1000 (`paper.experiments`)"
+TITLE = "Grid points per second at M = 500, N = 1000 (`paper`)"
 NOTE = (
     "Experiment: `run` on all cores, including the start of the processes; each point takes the "
     "paper's Algorithm 1, the certified solver and the prediction for the realised columns. Batch: "

@@ -24,7 +24,8 @@ NOTE = (
     "in the order they like best (Fortran); ours is in C order. With noise, skglm takes the "
     "linear term through a datafit of its own; scikit-learn would need the 10000 × 10000 Gram "
     "matrix, whose product alone takes longer than all of these solves. Targets: 3 times the "
-    "fastest peer without noise, 5 times with it, at most 8 passes."
+    "fastest peer without noise, 5 times with it, at most 8 passes. Run again on one thread with "
+    "`OMP_NUM_THREADS=1 python -m bench single --write`."
 )
 
 

@@ -56,7 +56,7 @@ def targets() -> pl.DataFrame:
     start = column("bench-start_up", "s")
     theory = rows("bench-theory")
     points = numbers(row["ratio"] for row in theory if row["beside"] == "plain AMP")
-    grids = numbers(row["ratio"] for row in theory if row["beside"] == "import privasso")
+    grids = numbers(row["ratio"] for row in theory if row["beside"] == "import")
     large = [row for row in rows("bench-memory") if float(row["F, MB"]) >= 1.0]
     memory = numbers(row[x] for row in large for x in ("solve", "solve_many"))
     found = [
@@ -71,7 +71,7 @@ def targets() -> pl.DataFrame:
         ("proof of no minimiser over a solve", "≤ 20", _unbounded()),
         ("seconds to import, beyond NumPy, SciPy, scikit-learn", "≤ 1", start[1:2] - start[:1]),
         ("prediction over plain AMP", "≤ 0.05", points),
-        ("400 predictions over an import", "≤ 2", grids),
+        ("400 predictions over their import", "≤ 2", grids),
         ("simulated grid points, ours over NumPy", "≥ 5", _column("experiment / NumPy")),
         ("the same, Algorithm 1 alone", "≥ 5", _column("batch / NumPy")),
         ("fit for labels over scikit-learn", "≤ 4", numbers(row[time] for row in labels)),
@@ -79,8 +79,7 @@ def targets() -> pl.DataFrame:
         ("peak MB of a fit of 400 MB", "≤ 1200", numbers(x["peak, MB"] for x in private.values())),
         ("exact release over floats, whole fit", "≤ 1.2", _boundary("whole fit", "ratio")),
         ("seconds for 10⁶ draws of noise", "≤ 2", _boundary("10⁶ draws of noise", "exact, s")),
-        ("design, power law, in predictions", "≤ 300", _designs("power")),
-        ("design, free shape, in predictions", "≤ 5000", _designs("free")),
+        ("design, in predictions", "≤ 300", column("bench-design", "points")),
     ]  # fmt: skip
     return pl.DataFrame([_target(*each) for each in found])
 
@@ -116,10 +115,6 @@ def _column(title: str) -> np.ndarray:
 
 def _boundary(what: str, title: str) -> np.ndarray:
     return numbers(row[title] for row in rows("bench-boundary") if row["what"] == what)
-
-
-def _designs(family: str) -> np.ndarray:
-    return numbers(row["points"] for row in rows("bench-design") if row["family"] == family)
 
 
 def facts(**values: float | int | str) -> pl.DataFrame:
@@ -267,7 +262,6 @@ def designs() -> pl.DataFrame:
         gram_v1=_percent(of(gains, "ratio Gram", "v1").max()),
         gram_v2=_percent(of(gains, "ratio Gram", "v2").max()),
         linear=f"{100 * (column('design-gains', 'ratio γ = 1').max() - 1):.1f}",
-        free=f"{100 * (1 - column('design-gains', 'ratio free').min()):.1f}",
         v1_low=f"{powers['v1'].min():.2f}", v1_high=f"{powers['v1'].max():.2f}",
         v2_low=f"{powers['v2'].min():.2f}", v2_high=f"{powers['v2'].max():.2f}",
         budget_low=f"{budget.min():.2f}", budget_high=f"{budget.max():.2f}",

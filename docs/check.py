@@ -136,12 +136,15 @@ def barriers(root, chromium):
             for name in PAGES:
                 page.goto((root / name).as_uri())
                 page.wait_for_timeout(500)
-                if page.evaluate("document.documentElement.scrollWidth") > width:
-                    yield f"{name} is wider than {width} pixels"
                 for each in Axe().run(page).response["violations"]:
                     if each["impact"] in ("serious", "critical"):
                         for node in each["nodes"]:
                             yield f"{name} ({scheme}): {each['id']}: {node['html'][:160]}"
+            for name in sorted({*PAGES, *(file.name for file in root.glob("*.html"))}):
+                page.goto((root / name).as_uri())
+                page.wait_for_timeout(100)
+                if page.evaluate("document.documentElement.scrollWidth") > width:
+                    yield f"{name} is wider than {width} pixels"
             for words, first in SEARCHES.items():
                 page.goto((root / "search.html").as_uri() + f"?q={words}")
                 try:

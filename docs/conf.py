@@ -90,6 +90,7 @@ def reachable_code(app, pagename, templatename, context, doctree):
     if context.get("body"):
         body = context["body"].replace("<pre>", '<pre tabindex="0">')
         body = body.replace("<p><img ", '<p tabindex="0"><img ')
+        body = re.sub(r"(<img [^>]*sphx-glr-single-img[^>]*>)", r'<p tabindex="0">\1</p>', body)
         for kind in ("table-wrapper", "formula"):
             body = body.replace(f'<div class="{kind}', f'<div tabindex="0" class="{kind}')
         context["body"] = body

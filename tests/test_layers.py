@@ -15,8 +15,8 @@ PACKAGE = Path(privasso.__file__).parent
 # other, except the single files of the first line, which are small and all of one kind. "privasso"
 # is the package itself, which gathers the public names of the lines below it.
 LAYERS = [
-    "_apart _blas _clock _covariates _documents _fields _files _foreign _kernel_cache _text "
-    "_threads _tuned _types _validation _version",
+    "_apart _blas _clock _covariates _documents _fields _files _foreign _text _threads _tuned "
+    "_types _validation _version",
     "accounting blocks encoding",
     "scales",
     "noise",

@@ -46,8 +46,8 @@ def files() -> dict[str, str]:
 def typed(full: str) -> str:
     """A name as it is typed after `import privasso as pv`.
 
-    >>> typed("privasso.noise.Gram"), typed("privasso.design.rows_needed")
-    ('pv.Gram', 'pv.design.rows_needed')
+    >>> typed("privasso.noise.Gram"), typed("privasso.design.save_design")
+    ('pv.Gram', 'pv.design.save_design')
     """
     _, room, name = full.split(".")
     return f"pv.{name}" if name in privasso.__all__ else f"pv.{room}.{name}"

@@ -7,11 +7,11 @@ The names below are what most users type. Everything else is one dot further, in
 from importlib import import_module
 from typing import Any
 
-from privasso._kernel_cache import prepare
+from privasso._threads import prepare_kernels
 from privasso._version import __version__ as __version__
 
-prepare()
-del prepare
+prepare_kernels()
+del prepare_kernels
 
 #: Public names and the submodules they come from; `__init__.pyi` has the same for type checkers.
 _HOMES = {
@@ -24,7 +24,6 @@ _HOMES = {
         "MaxAdvantage",
         "MaxError",
         "MaxLeakage",
-        "misspecification_table",
         "optimal_design",
         "optimal_shape",
     ),

@@ -32,7 +32,6 @@ from privasso.design import InfeasibleError as InfeasibleError
 from privasso.design import MaxAdvantage as MaxAdvantage
 from privasso.design import MaxError as MaxError
 from privasso.design import MaxLeakage as MaxLeakage
-from privasso.design import misspecification_table as misspecification_table
 from privasso.design import optimal_design as optimal_design
 from privasso.design import optimal_shape as optimal_shape
 from privasso.estimator import PrivateLasso as PrivateLasso

@@ -1,8 +1,9 @@
 """Processes that read files with other libraries, apart from the one that uses the numbers.
 
 A damaged file can make a library abort the process it runs in, exhaust its memory or never end, and
-the messages of libraries quote cells. Such a process takes requests, one line of JSON each, and
-answers with numbers and facts that others put into words; nothing that a library says leaves it.
+the messages of libraries quote cells. Such a process takes requests, one line of JSON each, which
+name a function of ours. It answers with numbers and facts that others put into words; nothing that
+a library says leaves it.
 """
 
 from __future__ import annotations
@@ -14,17 +15,28 @@ import os
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import IO, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from privasso._files import unreadable
+
 #: A line of JSON that one process writes and the other reads.
 Message: TypeAlias = dict[str, Any]
+#: A function of a module that answers a request in the process.
+Answer: TypeAlias = Callable[[Message, BinaryIO], None]
 #: Bytes that may wait in the pipe between the processes, where the system allows a choice.
 _PIPE = 1 << 20
 #: Longest line of an answer: the names of all columns.
 _LONGEST = 1 << 30
+_NOT_STARTED = "the process that reads files did not start; is all that privasso needs installed?"
+_ENVIRONMENT = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # others ask for far more memory than they use
+    "HDF5_PLUGIN_PRELOAD": "::",  # no code that a file names
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class ReadFailedError(Exception):
@@ -34,21 +46,20 @@ class ReadFailedError(Exception):
 class Reader:
     """A process that reads files; what it dies of leaves the caller alive.
 
-    It runs the function `main` of a module, with further variables of the environment, and ends by
-    itself when the reader is no longer used.
+    It ends by itself when the reader is no longer used.
     """
 
-    def __init__(self, module: str, **environment: str) -> None:
+    def __init__(self) -> None:
         #: A file in memory that both processes map, where the system has such files.
         self.memory = os.memfd_create("privasso") if hasattr(os, "memfd_create") else None
         self._spans: list[tuple[int, mmap.mmap]] = []
         # The process finds its modules where this one does, and nothing of its own in this folder.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {module} import main; main()"],
+            [sys.executable, "-P", "-c", "from privasso._apart import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(sys.path)},
             pipesize=_PIPE,
             # Ctrl-C is for the caller, who may have to finish what was paid for.
             process_group=0 if os.name == "posix" else None,
@@ -59,32 +70,23 @@ class Reader:
         self._requests: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
         self._ready = False
-        self._coming = 0  # columns of the answer that have not been taken yet
         self.close = weakref.finalize(self, _end, self._process, self.memory)
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can answer."""
-        return self.close.alive
 
     @property
     def runs(self) -> bool:
         """Whether the process has not ended."""
-        return self.alive and self._process.poll() is None
+        return self.close.alive and self._process.poll() is None
 
-    def ask(self, **request: object) -> Message:
-        """Send a request and return the first line of the answer."""
+    def ask(self, does: Answer, path: str | os.PathLike[str], **request: object) -> Message:
+        """Call a function in the process, and return the first line of its answer."""
         if not self._ready:
             self._ready = bool(self._answers.readline(_LONGEST))
             if not self._ready:
                 self.close()
-                raise OSError(
-                    "the process that reads files did not start; is all that privasso needs "
-                    "installed?"
-                )
-        self._coming = len(columns) if isinstance(columns := request.get("columns"), list) else 0
+                raise OSError(_NOT_STARTED)
+        what = {"does": [does.__module__, does.__name__], "path": os.path.abspath(path)}
         try:
-            self._requests.write(json.dumps(request).encode("utf-8") + b"\n")
+            self._requests.write(json.dumps(request | what).encode("utf-8") + b"\n")
             self._requests.flush()
         except OSError:
             raise self._failed() from None
@@ -96,12 +98,10 @@ class Reader:
         if not line.endswith(b"\n"):
             raise self._failed()
         answer = json.loads(line)
-        if "failed" in answer:
-            self._coming = 0  # nothing follows
-        elif "wrong" in answer:
-            self._coming -= 1  # nothing of this column follows
         if "failed" not in answer:
             return answer
+        if answer["failed"] == "libraries":
+            raise OSError(_NOT_STARTED)
         raise ReadFailedError if answer["failed"] == "file" else self._failed()
 
     def numbers(self, target: np.ndarray) -> None:
@@ -112,7 +112,6 @@ class Reader:
             if not count:
                 raise self._failed()
             left = left[count:]
-        self._coming -= 1
 
     def room(self, size: int) -> tuple[int, mmap.mmap]:
         """Shared memory that nobody uses any more, and where the other process finds it."""
@@ -133,11 +132,6 @@ class Reader:
         self._spans.append((start, mmap.mmap(self.memory, length, offset=start)))
         return self._spans[-1]
 
-    def forget(self) -> None:
-        """Do without the rest of the answer, which would be taken for the next one."""
-        if self._coming:
-            self.close()
-
     def _failed(self) -> ReadFailedError:
         self.close()
         return ReadFailedError()
@@ -155,31 +149,48 @@ def _end(process: subprocess.Popen[bytes], memory: int | None) -> None:
     process.wait()
 
 
+#: Processes that have nothing to do, by the process that started them: a fork must not use them.
+_IDLE: dict[int, list[Reader]] = {}
+
+
+@contextlib.contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[Reader]:
+    """A process to ask about a file, all of whose answers are taken; one sentence if it fails."""
+    idle, reader = _IDLE.setdefault(os.getpid(), []), None
+    with contextlib.suppress(IndexError):
+        while reader is None or not reader.runs:  # one may have been interrupted with its caller
+            reader = idle.pop()
+    if reader is None or not reader.runs:
+        reader = Reader()
+    try:
+        yield reader
+    except ReadFailedError:
+        raise unreadable(path) from None
+    except BaseException:
+        reader.close()  # what is left of the answer would be taken for the next one
+        raise
+    finally:
+        if reader.close.alive:
+            idle.append(reader)
+
+
 def say(answers: BinaryIO, **facts: object) -> None:
     """Write a line of an answer."""
     answers.write(json.dumps(facts).encode("utf-8") + b"\n")
 
 
-def serve(
-    answer: Callable[[Message, BinaryIO], None],
-    requests: BinaryIO,
-    answers: BinaryIO,
-    prepare: Callable[[str], None] = lambda path: None,
-) -> None:
-    """Answer requests until there are no more, or one fails in a way that may not be survived.
-
-    Before a file is read, `prepare` is called with its path.
-    """
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until there are no more, or one fails in a way that may not be survived."""
     for line in requests:
         try:
             request = json.loads(line)
-            prepare(request["path"])
-            answer(request, answers)
+            module, name = request.pop("does")
+            getattr(import_module(module), name)(request, answers)
             answers.flush()
         except (KeyboardInterrupt, BrokenPipeError):
             return
-        except Exception:
-            say(answers, failed="file")
+        except Exception as error:
+            say(answers, failed="libraries" if isinstance(error, ImportError) else "file")
             answers.flush()
         except BaseException:  # a panic of a library, after which it may no longer be sound
             say(answers, failed="process")
@@ -187,13 +198,11 @@ def serve(
             return
 
 
-def serve_pipes(
-    answer: Callable[[Message, BinaryIO], None], prepare: Callable[[str], None]
-) -> None:
+def main() -> None:
     """Answer requests from standard input on standard output, after a word of readiness."""
     say(sys.stdout.buffer, ready=True)
     sys.stdout.buffer.flush()
-    serve(answer, sys.stdin.buffer, sys.stdout.buffer, prepare)
+    serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
 def limit_memory(size: int) -> None:

@@ -72,6 +72,15 @@ def read_lines(path: str | os.PathLike[str]) -> list[bytes]:
         return [line for line in file.read().split(b"\n") if line.strip()]
 
 
+def unreadable(path: str | os.PathLike[str]) -> ValueError:
+    """The error for a file that is not what its ending says."""
+    kind = Path(path).name.lower().removesuffix(".gz").rpartition(".")[2]
+    return ValueError(
+        f"{escaped(path)} cannot be read as {kind}: the file is damaged, of another kind, or too "
+        "large for this machine"
+    )
+
+
 def fits_memory(size: int) -> bool:
     """Whether the machine has so many bytes of memory at all, used or not."""
     try:

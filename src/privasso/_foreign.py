@@ -1,4 +1,4 @@
-"""The program that reads files with pyarrow and h5py, run apart from the one that uses them."""
+"""What is read with pyarrow and h5py, apart from the process that uses it: see `_apart`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import mmap
 import os
 import signal
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from privasso._apart import Message, limit_memory, say, serve_pipes
+from privasso._apart import Answer, Message, limit_memory, say
 from privasso._files import check_regular, open_regular
 
 #: Bytes that are read ahead per column of a Parquet file, and columns that are decoded together.
@@ -26,20 +27,36 @@ _ATTRIBUTES = ("encoding-type", "shape", "_index")
 _PATIENCE, _PER_SECOND = 15, 10**6
 
 
-def answer(request: Message, answers: BinaryIO) -> None:
-    """Do what a request asks for with its file.
+def _bounded(library: str) -> Callable[[Answer], Answer]:
+    """Bound time and memory by the size of the file; a library may hang where Python is not asked.
 
-    ``schema`` gives the names of the columns of a Parquet or Arrow file, their types and their row
-    groups; ``rows`` the next numbers of some columns, column by column, in shared memory or after
-    the answer; ``about`` and ``data`` what an HDF5 file holds under a name.
+    Memory is what the process takes now, and room that grows with the file. To load the library
+    takes as long as the machine is busy, and does not count.
     """
-    does = {"schema": _schema, "rows": _rows, "about": _about, "data": _data}[request["do"]]
-    _hurry(request["path"])
-    does(request, answers)
-    _rest()
+
+    def bounded(does: Answer) -> Answer:
+        @wraps(does)
+        def answer(request: Message, answers: BinaryIO) -> None:
+            import_module(library)
+            size = os.stat(request["path"]).st_size
+            with contextlib.suppress(OSError, ValueError):
+                pages = int(Path("/proc/self/statm").read_text().split()[0])
+                limit_memory(pages * os.sysconf("SC_PAGE_SIZE") + _ROOM + _PER_BYTE * size)
+            alarm: Callable[[int], object] = getattr(signal, "alarm", lambda seconds: None)
+            alarm(_PATIENCE + size // _PER_SECOND)
+            try:
+                does(request, answers)
+            finally:
+                alarm(0)  # the caller may be busy for longer
+
+        return answer
+
+    return bounded
 
 
-def _schema(request: Message, answers: BinaryIO) -> None:
+@_bounded("pyarrow.parquet")
+def schema(request: Message, answers: BinaryIO) -> None:
+    """Names of the columns of a Parquet or Arrow file, their types, and its groups of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -96,13 +113,15 @@ class _Reading:
     shared: mmap.mmap | None = None
 
 
-def _rows(request: Message, answers: BinaryIO) -> None:
+@_bounded("pyarrow.parquet")
+def rows(request: Message, answers: BinaryIO) -> None:
+    """The next numbers of some columns, column by column, in shared memory or after the answer."""
     if not request.get("more"):
         _Reading.pieces = _pieces(request)
-    rows, write = next(_Reading.pieces, (0, _nothing))
-    numbers = _room(request, rows)
+    count, write = next(_Reading.pieces, (0, _nothing))
+    numbers = _room(request, count)
     write(numbers)
-    say(answers, rows=rows)
+    say(answers, rows=count)
     if request["memory"] is None:
         answers.write(numbers.data)
 
@@ -177,7 +196,9 @@ def _write(batch: Any, names: list[str], numbers: np.ndarray) -> None:
         line[:] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
 
 
-def _about(request: Message, answers: BinaryIO) -> None:
+@_bounded("h5py")
+def about(request: Message, answers: BinaryIO) -> None:
+    """What an HDF5 file holds under a name."""
     import h5py
 
     with open_regular(request["path"]) as file, h5py.File(file, "r") as opened:
@@ -193,7 +214,9 @@ def _about(request: Message, answers: BinaryIO) -> None:
             say(answers, kind="data", attrs=attrs, shape=found.shape, type=found.dtype.str)
 
 
-def _data(request: Message, answers: BinaryIO) -> None:
+@_bounded("h5py")
+def data(request: Message, answers: BinaryIO) -> None:
+    """Some lines of numbers or texts that an HDF5 file holds under a name."""
     import h5py
 
     rows = slice(request["start"], request["stop"])
@@ -232,28 +255,3 @@ def _plain(value: object) -> object:
     if isinstance(value, (str, bytes)):
         return value if isinstance(value, str) else value.decode()
     return [int(k) for k in np.asarray(value).reshape(-1)[:2]]
-
-
-def _hurry(path: str) -> None:
-    """End this process if a library does not come back; it may hang where Python is not asked."""
-    if hasattr(signal, "alarm"):
-        signal.alarm(_PATIENCE + os.stat(path).st_size // _PER_SECOND)
-
-
-def _rest() -> None:
-    """Wait without an end, for a caller who is busy."""
-    if hasattr(signal, "alarm"):
-        signal.alarm(0)
-
-
-def _prepare(path: str) -> None:
-    """What the process takes now, and room that grows with the file."""
-    with contextlib.suppress(OSError, ValueError):
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        taken = pages * os.sysconf("SC_PAGE_SIZE")
-        limit_memory(taken + _ROOM + _PER_BYTE * os.stat(path).st_size)
-
-
-def main() -> None:
-    """Answer requests from standard input on standard output."""
-    serve_pipes(answer, _prepare)

@@ -1,4 +1,4 @@
-"""A small thread pool for kernels that release the GIL, and long calls that Ctrl-C can end.
+"""How compiled kernels run: on threads that Ctrl-C can end, and where numba keeps them.
 
 The kernels are memory-bound loops compiled with ``nogil=True``. A pool of plain threads runs them
 in parallel: no second threading runtime is needed beside that of BLAS, and import starts nothing.
@@ -9,6 +9,10 @@ short piece or waits for another thread. All threads are daemons, because a proc
 interrupted must not wait for what they still do. What they do then has no effect. They are started
 and waited for without `threading.Thread` and `threading.Event`: these are Python code, which Ctrl-C
 may end in its middle with an error about a lock.
+
+numba keeps kernels beside the source or in the user's folder for caches, and without both it
+refuses to compile at all. Then they go to a new folder that no one else can write to, because
+loading them runs code, and which is removed at the end: the next run compiles again.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
@@ -29,6 +34,9 @@ SERIAL_BELOW = 300_000
 _LONGEST_PIECE = 200_000_000
 #: Seconds after which a waiting thread looks whether it was interrupted; not all systems wake it.
 _LOOK_UP = 0.1
+
+#: Where numba looks for the name of a folder for kernels, and what ours begins with.
+_VARIABLE, _MARK = "NUMBA_CACHE_DIR", "privasso-kernels-"
 
 T = TypeVar("T")
 
@@ -153,3 +161,37 @@ def _forget_workers() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_workers)
+
+
+def prepare_kernels() -> None:
+    """Name a folder for numba, before it is asked to compile, if it would find none."""
+    here = Path(__file__).parent
+    own = here / "__pycache__" if (here / "__pycache__").exists() else here
+    if os.access(own, os.W_OK | os.X_OK) or os.environ.get(_VARIABLE):
+        return
+    import atexit
+    import tempfile
+
+    users = Path(os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser())
+    while not users.exists() and users != users.parent:
+        users = users.parent
+    try:
+        tempfile.TemporaryFile(dir=users).close()
+    except OSError:
+        folder = tempfile.mkdtemp(prefix=_MARK)
+        atexit.register(_remove, folder, os.getpid())
+        os.environ[_VARIABLE] = folder
+        if "numba" in sys.modules:
+            sys.modules["numba"].config.reload_config()
+
+
+def kernels_are_temporary() -> bool:
+    """Whether kernels are kept until the end of the process only."""
+    return Path(os.environ.get(_VARIABLE, "")).name.startswith(_MARK)
+
+
+def _remove(folder: str, process: int) -> None:
+    import shutil
+
+    if os.getpid() == process:  # not in a process that was forked
+        shutil.rmtree(folder, ignore_errors=True)

@@ -22,7 +22,7 @@ from privasso.accounting import (
 )
 from privasso.accounting._beside import BesideChoices
 from privasso.accounting._composed import compose_losses
-from privasso.accounting._objective_loss import ChainLoss
+from privasso.accounting._loss import ChainLoss
 
 ORDERS = (1.5, 4.0, 23.0)
 

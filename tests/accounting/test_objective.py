@@ -15,7 +15,7 @@ from privasso.accounting import (
     objective_epsilon,
     objective_sensitivity,
 )
-from privasso.accounting._objective_parts import log_far_side, log_ramp, log_shift, log_two_sided
+from privasso.accounting._gaussian import log_far_side, log_ramp, log_shift, log_two_sided
 
 KINDS = ("labels", "records", "replace")
 

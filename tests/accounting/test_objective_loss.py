@@ -18,8 +18,7 @@ from privasso.accounting import (
     shift_epsilon,
 )
 from privasso.accounting._composed import compose_losses
-from privasso.accounting._law import lower_envelope
-from privasso.accounting._objective_loss import ChainLoss
+from privasso.accounting._loss import ChainLoss, lower_envelope
 from privasso.ledger import Book, Entry
 from privasso.privacy import Guarantee, compose
 from privasso.queries import EMPTIED

@@ -23,9 +23,9 @@ from privasso.accounting import (
 )
 from privasso.accounting._beside import BesideChoices, raised
 from privasso.accounting._composed import ComposedLoss
-from privasso.accounting._law import lower_envelope
+from privasso.accounting._gaussian import _end_of_ramp
+from privasso.accounting._loss import lower_envelope
 from privasso.accounting._objective_loss import largest_c, last_below
-from privasso.accounting._objective_parts import _end_of_ramp
 
 
 def exact_log_delta(epsilon, mu):

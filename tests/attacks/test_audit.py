@@ -34,7 +34,7 @@ def found(privacy, releases=300, seed=1, **options):
 @pytest.fixture
 def few_confirming(monkeypatch):
     """Few releases confirm what was found, where it is not asked how much is found."""
-    monkeypatch.setattr("privasso.attacks._trial.CONFIRMING", 2)
+    monkeypatch.setattr("privasso.attacks._audit.CONFIRMING", 2)
 
 
 @pytest.mark.usefixtures("few_confirming")

@@ -8,9 +8,9 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from privasso.accounting import ApproximateLoss, GaussianLoss
+from privasso.attacks._audit import THRESHOLDS
 from privasso.attacks._evidence import Evidence, binomial_limits
-from privasso.attacks._page import claimed_rates
-from privasso.attacks._trial import THRESHOLDS
+from privasso.attacks._result import claimed_rates
 
 
 def gaussian(mu, count, seed, level=0.01):
@@ -69,13 +69,6 @@ def test_both_orders_of_a_pair_are_looked_at():
     assert Evidence(into, out, THRESHOLDS, 0.01).closest(claim).share > 1.0
     assert Evidence(-out, -into, THRESHOLDS, 0.01).closest(claim).share > 1.0
     assert Evidence(into, into[::-1], THRESHOLDS, 0.01).closest(claim).share < 1.0
-
-
-def test_epsilon_without_a_claim():
-    found = gaussian(2.0, 20_000, 3)
-    true = next(e for e in np.linspace(0, 9, 901) if GaussianLoss(2.0).delta(e) <= 0.05)
-    assert 0.75 * true < found.epsilon_at(0.05) < true
-    assert gaussian(0.0, 2000, 4).epsilon_at(0.05) == 0.0
 
 
 def test_the_line_of_a_gaussian_claim():

@@ -13,8 +13,8 @@ from scipy.stats import beta
 import privasso as pv
 from privasso.accounting import GaussianLoss
 from privasso.accounting._composed import compose_losses
+from privasso.attacks._audit import attack
 from privasso.attacks._pair import pairs_of
-from privasso.attacks._trial import attack
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.programs import Peeled, ScreenedObjective, _screening

@@ -1,10 +1,12 @@
 """The truth that intervals are compared with, against definitions."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.optimize import minimize
 
-from bench.intervals import huber, independent, simulated, without_privacy
+from bench.intervals import beside, huber, independent, simulated, without_privacy
+from bench.page import DATA
 
 
 def rows():
@@ -42,3 +44,15 @@ def test_ordinary_intervals_hold_the_coefficients_of_the_simulated_table():
 def test_columns_that_follow_from_others_are_left_out():
     X, _ = rows()
     assert independent(np.c_[X, X[:, 0] + X[:, 1], X[:, 2]]) == [0, 1, 2]
+
+
+def test_lines_of_cells_that_were_not_measured_again_stay():
+    keys = ["population", "rows", "private", "epsilon", "target"]
+    before = pl.read_csv(DATA / "intervals-simulated.csv", schema_overrides={"epsilon": pl.String})
+    found = before.filter(pl.col("private") == "records").with_columns(samples=pl.lit(3))
+    found = found.cast(before.schema)
+    after = beside("simulated", found)
+    assert after.select(keys).equals(before.select(keys))
+    again = pl.col("private") == "records"
+    assert after.filter(again).equals(found)
+    assert after.filter(~again).equals(before.filter(~again))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.reproduction import speed
-from privasso.paper.experiments import GridExperiment
+from privasso.paper._grid import GridExperiment
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privasso._foreign import _room, answer
+from privasso._foreign import _room, about, data, rows, schema
 
 N = 25
 COLUMNS = {
@@ -36,17 +36,17 @@ def table(request, tmp_path):
     return str(path), request.param
 
 
-def asked(**request):
+def asked(does, **request):
     """The answer as numbers and names, and the bytes after it."""
     answers = io.BytesIO()
-    answer(request, answers)
+    does(request, answers)
     line, _, rest = answers.getvalue().partition(b"\n")
     return json.loads(line), rest
 
 
 def test_the_schema(table):
     path, form = table
-    found, _ = asked(do="schema", path=path, form=form)
+    found, _ = asked(schema, path=path, form=form)
     assert found["names"] == list(COLUMNS)
     assert found["types"] == ["double", "integer", "flag", "single", "other"]
     assert [rows for rows, _ in found["groups"]] == [15, 10]
@@ -57,11 +57,11 @@ def test_the_schema(table):
 def test_rows_of_a_group_some_at_a_time(table, whole, step):
     path, form = table
     names = ["a", "b", "c", "d"]
-    request = {"do": "rows", "path": path, "form": form, "columns": names, "group": 1}
+    request = {"path": path, "form": form, "columns": names, "group": 1}
     request |= {"step": step, "whole": whole, "memory": None, "at": 0}
     parts, more = [], False
     for _ in range(20):
-        found, rest = asked(**request, more=more)
+        found, rest = asked(rows, **request, more=more)
         more = True
         if found["rows"] == 0:
             break
@@ -89,19 +89,19 @@ def cells(tmp_path):
 
 
 def test_what_a_file_of_cells_holds(cells):
-    found, _ = asked(do="about", path=cells, name="X")
+    found, _ = asked(about, path=cells, name="X")
     assert found["kind"] == "group"
     assert found["attrs"] == {"encoding-type": "csr_matrix", "shape": [3, 2]}
-    assert asked(do="about", path=cells, name="X/data")[0]["shape"] == [3]
-    assert asked(do="about", path=cells, name="nothing")[0]["kind"] is None
-    _, rest = asked(do="data", path=cells, name="X/data", start=1, stop=3, text=False)
+    assert asked(about, path=cells, name="X/data")[0]["shape"] == [3]
+    assert asked(about, path=cells, name="nothing")[0]["kind"] is None
+    _, rest = asked(data, path=cells, name="X/data", start=1, stop=3, text=False)
     assert np.frombuffer(rest).tolist() == [2.5, 3.5]
-    texts, _ = asked(do="data", path=cells, name="names", start=0, stop=2, text=True)
+    texts, _ = asked(data, path=cells, name="names", start=0, stop=2, text=True)
     assert texts["texts"] == ["g1", "g2"]
 
 
 def test_links_and_other_types_are_refused(cells):
     with pytest.raises(ValueError, match="a link"):
-        asked(do="about", path=cells, name="away")
+        asked(about, path=cells, name="away")
     with pytest.raises(TypeError, match="no numbers"):
-        asked(do="data", path=cells, name="odd", start=0, stop=1, text=False)
+        asked(data, path=cells, name="odd", start=0, stop=1, text=False)

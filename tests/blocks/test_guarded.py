@@ -22,8 +22,9 @@ from scipy.io import mmwrite
 import privasso as pv
 from cell_tables import counts
 from damage import mutated
+from privasso import _apart
 from privasso.attacks import audit_command
-from privasso.blocks import _readers, open_files, read_sparse, read_triplets
+from privasso.blocks import open_files, read_sparse, read_triplets
 from privasso.tables import BedTable
 
 CELLS = Path(__file__).with_name("cells.h5ad")
@@ -31,8 +32,8 @@ CELLS = Path(__file__).with_name("cells.h5ad")
 SENTENCE = re.compile(
     "|".join(
         [
-            "file cannot be read: it is damaged, of another kind, or too large for this machine",
-            "file cannot be read: it is no Matrix Market file, is damaged, or is too large .*",
+            r"file cannot be read as \w+: the file is damaged, of another kind, or too large for "
+            "this machine",
             "file is damaged: it has other rows than it says",
             "file changed or vanished while it was being read, so nothing was released; .*",
             r"file has no (column '\w+'.*|matrix X)",
@@ -142,7 +143,7 @@ def test_rows_that_are_kept_stay_as_they_are(tmp_path, monkeypatch, form, shared
     """The memory in which they came is used again only when they are gone."""
     if not shared:
         monkeypatch.delattr("os.memfd_create", raising=False)
-    monkeypatch.setattr(_readers, "_IDLE", {})
+    monkeypatch.setattr(_apart, "_IDLE", {})
     path = tmp_path / f"t.{form}"
     path.write_bytes(next(wholes(tmp_path, path.name)))
     table = pq.read_table(path) if form == "parquet" else pa.ipc.open_file(path).read_all()
@@ -197,7 +198,9 @@ def test_cells_are_in_the_file_itself_and_fit_its_size(tmp_path, change):
     path = Path(shutil.copy(CELLS, tmp_path))
     with h5py.File(path, "r+") as opened:
         change(opened, tmp_path)
-    with pytest.raises(ValueError, match=r"cells\.h5ad cannot be read: it is damaged"):
+    with pytest.raises(
+        ValueError, match=r"cells\.h5ad cannot be read as h5ad: the file is damaged"
+    ):
         read_sparse(path)
 
 
@@ -314,7 +317,7 @@ def peaks():
     own, ended = (
         resource.getrusage(of).ru_maxrss for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    pids = [reader._process.pid for reader in _readers._IDLE.get(os.getpid(), ())]
+    pids = [reader._process.pid for reader in _apart._IDLE.get(os.getpid(), ())]
     texts = [Path(f"/proc/{pid}/status").read_text() for pid in pids if Path("/proc").exists()]
     living = [int(text.split("VmHWM:")[1].split()[0]) for text in texts]
     return own, max(ended, *living, 0)
@@ -327,10 +330,10 @@ def test_a_zero_byte_in_a_matrix(tmp_path):
 
 
 def test_a_small_file_that_holds_much_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("privasso.blocks._market._ROOM", 10**5)
+    monkeypatch.setattr("privasso.blocks._entries._ROOM", 10**5)
     path = tmp_path / "c.mtx.gz"
     head = b"%%MatrixMarket matrix coordinate real general\n2 2 2\n"
     for body in (b"1 1 5\n" * 10**6, b"1" * 10**7):
         path.write_bytes(gzip.compress(head + body))
-        with pytest.raises(ValueError, match="is too large"):
+        with pytest.raises(ValueError, match="too large"):
             read_sparse(path)

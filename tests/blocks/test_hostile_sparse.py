@@ -13,7 +13,7 @@ import pytest
 
 from cell_tables import M, N, counts
 from hostile import LARGE, NUMERAL, hostile, same
-from privasso.blocks import _market, read_sparse, read_triplets
+from privasso.blocks import _entries, read_sparse, read_triplets
 
 FEW_OR_MANY = pytest.mark.parametrize(
     "count", [40, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
@@ -46,7 +46,7 @@ def entry(line, pattern):
 @FEW_OR_MANY
 @pytest.mark.parametrize("kind", ["real", "pattern", "packed"])
 def test_market_files(tmp_path, monkeypatch, kind, count):
-    monkeypatch.setattr(_market, "_TOGETHER", 200)  # several blocks
+    monkeypatch.setattr(_entries, "_TOGETHER", 200)  # several blocks
     path = tmp_path / ("some.mtx.gz" if kind == "packed" else "some.mtx")
     pattern, lines = kind == "pattern", market_lines()
     head = b"%%MatrixMarket matrix coordinate " + (b"pattern" if pattern else b"real")

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import privasso as pv
-from privasso.blocks import DataChangedError, _triplets, read_triplets
+from privasso.blocks import DataChangedError, _entries, read_triplets
 
 M, N = 90, 100_000
 
@@ -28,7 +28,7 @@ def written(folder, parts, dtype=pl.Float64, **options):
 
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32, pl.Int32])
 def test_the_matrix_is_that_of_scipy(tmp_path, monkeypatch, dtype):
-    monkeypatch.setattr(_triplets, "_CHUNK", 170)  # several chunks in each file
+    monkeypatch.setattr(_entries, "_CHUNK", 170)  # several chunks in each file
     rows, columns, values = triplets()
     cuts = np.split(np.arange(rows.size), [1000, 1000, 2100])  # one of them is empty
     parts = [(rows[cut], columns[cut], values[cut]) for cut in cuts]
@@ -87,7 +87,7 @@ def test_files_that_are_missing_damaged_or_change(tmp_path, monkeypatch):
         read_triplets([], (M, N))
     with pytest.raises(ValueError, match="rows and columns"):
         read_triplets(path, (0, N))
-    read, passes = _triplets._File.read, []
+    read, passes = _entries._File.read, []
 
     def changing(self, names, shape):
         passes.append(names)
@@ -96,7 +96,7 @@ def test_files_that_are_missing_damaged_or_change(tmp_path, monkeypatch):
         yield from read(self, names, shape)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_triplets._File, "read", changing)
+        patch.setattr(_entries._File, "read", changing)
         with pytest.raises(DataChangedError, match="changed"):
             read_triplets(path, (M, N))
     content = path.read_bytes()

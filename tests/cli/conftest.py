@@ -16,7 +16,7 @@ def few_simulated_fits(monkeypatch):
 @pytest.fixture(autouse=True)
 def few_confirming_releases(monkeypatch):
     """Confirm what an audit finds with few releases; their number is tested in its own room."""
-    monkeypatch.setattr("privasso.attacks._trial.CONFIRMING", 2)
+    monkeypatch.setattr("privasso.attacks._audit.CONFIRMING", 2)
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +34,3 @@ def built_once(application, monkeypatch):
 @pytest.fixture(autouse=True)
 def without_pictures(blank_pictures):
     """What is in a picture is seldom asked here."""
-
-
-@pytest.fixture(autouse=True)
-def read_by_one_process(one_reader):
-    """Each command would start a process of its own to read its table."""

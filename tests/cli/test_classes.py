@@ -276,8 +276,8 @@ def test_an_audit_attacks_the_same_fit(privacy, capsys):
 
 
 def test_genotypes_are_cases_and_controls_unless_named():
+    from privasso.cli._fit import FitSettings
     from privasso.cli._fit_read import coded
-    from privasso.cli._fit_settings import FitSettings
 
     labels = np.array([1.0, 2.0, 0.0, np.nan])
     for name, classes, expected in (

@@ -58,10 +58,10 @@ def test_answer_in_words(capsys):
 
 
 def test_other_questions(capsys):
-    assert run(f"{OPTIONS} --max-error 0.1 --family free --json") == 0
+    assert run(f"{OPTIONS} --max-error 0.1 --json") == 0
     record = json.loads(capsys.readouterr().out)
-    best = pv.optimal_design(MODEL, pv.MaxError(0.1), family="free")
-    assert (record["onavekl"], record["noise"]["name"]) == (best.onavekl(), "Tabulated")
+    best = pv.optimal_design(MODEL, pv.MaxError(0.1))
+    assert (record["onavekl"], record["noise"]["name"]) == (best.onavekl(), "PowerLaw")
     budget = "--label-dp --epsilon 4 --delta 1e-5 --y-bounds -2 2 --alpha 5 --n-features 200"
     assert run(f"{budget} --lam 8 --json") == 0
     record = json.loads(capsys.readouterr().out)

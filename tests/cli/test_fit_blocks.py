@@ -185,10 +185,10 @@ def test_labels(folder, capsys):
 PEAK = """
 import sys
 from pathlib import Path
-from privasso.blocks import _readers
+from privasso import _apart
 from privasso.cli import main
 code = main(sys.argv[1:])
-idle = [one._process.pid for some in _readers._IDLE.values() for one in some]
+idle = [one._process.pid for some in _apart._IDLE.values() for one in some]
 texts = [Path(f"/proc/{pid}/status").read_text() for pid in ("self", *idle)]
 print(sum(int(text.split("VmHWM:")[1].split()[0]) * 1024 for text in texts))
 sys.exit(code)

@@ -62,7 +62,7 @@ def test_no_more_than_the_chosen_variants_become_numbers(study, capsys, monkeypa
     """All are decoded some at a time, in one byte each."""
     decoded = []
     read = Variants.__getitem__
-    monkeypatch.setattr("privasso.blocks._variants._NARROW", 1)
+    monkeypatch.setattr("privasso.blocks._bed._NARROW", 1)
     monkeypatch.setattr(
         Variants, "__getitem__", lambda F, at: decoded.append(len(at[1])) or read(F, at)
     )

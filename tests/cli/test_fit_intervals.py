@@ -57,7 +57,7 @@ def test_they_are_those_of_the_estimator_and_stand_everywhere_once(folder, capsy
     fit(f"{options} --intervals --force".replace("model.json", "again.json"))
     printed = capsys.readouterr().out
     assert f"{ends[0, 0]:.4g} to {ends[0, 1]:.4g}" in printed
-    assert "holds, in 95 of 100 fits, the coefficient that least squares would give" in printed
+    assert "holds, in 95 of 100 fits, the coefficient of least squares" in printed
 
 
 def test_the_truth_is_in_them_and_bare_fits_have_none(folder, capsys):

@@ -26,7 +26,7 @@ BAD_OPTIONS = [
     (f"{DP} --bounds bounds.csv --time-limit 3", "--time-limit belongs to --label-dp"),
     (f"{DP} --bounds bounds.csv --share 0.1", "nothing is; leave it out"),
     (f"{DP} --bounds private --share 1", "share is a part of the budget"),
-    (f"{DP} --bounds bounds.csv --mechanism release", "objective or statistics"),
+    (f"{DP} --bounds bounds.csv --mechanism release", "--mechanism must be one of"),
     (f"{DP} --bounds bounds.csv --mechanism statistics --shape private", "shape belongs to"),
     (f"{DP} --bounds bounds.csv --kappa 0", "kappa must be positive"),
     (f"{DP} --bounds bounds.csv --t nan", "t must be finite"),
@@ -45,7 +45,7 @@ BAD_OPTIONS = [
     ("--target y --on-average --sigma 1 --lam 1 --bounds bounds.csv", "belongs to --record-dp"),
     (f"{DP.replace('record', 'label')} --bounds bounds.csv", "belongs to --record-dp"),
     (f"{DP.replace('record', 'label')} --private-scales", "belongs to --record-dp"),
-    (f"{DP.replace('record', 'label')} --mechanism statistics", "auto, objective or release"),
+    (f"{DP.replace('record', 'label')} --mechanism statistics", "one of auto, objective, release"),
     (f"{DP.replace('record', 'label')} --mechanism release --t 1", "t belongs to objective"),
     ("--from-release r.json --record-dp", "cannot be given with --from-release"),
 ]

@@ -124,7 +124,7 @@ def test_small_files_are_read_up_to_a_bound(folder, capsys, name):
 
 
 def test_a_header_that_does_not_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr("privasso.tables._text_table._LONGEST_HEADER", 1000)
+    monkeypatch.setattr("privasso.tables._text._LONGEST_HEADER", 1000)
     (folder / "data.csv").write_text(",".join(f"column{k}" for k in range(1000)) + "\n")
     assert main(COMMANDS["data.csv"].split()) == 2
     assert "cannot be read as csv" in capsys.readouterr().err
@@ -137,7 +137,7 @@ def test_the_memory_of_the_machine_bounds_a_table(folder, capsys, monkeypatch):
         np.savez("data.npz", X=np.ones((30, 2)), y=np.ones(30))
         assert main(COMMANDS[command].split()) == 2
         assert "more numbers than fit into the memory" in capsys.readouterr().err
-    monkeypatch.setattr("privasso.tables._arrays.fits_memory", lambda size: size < 100)
+    monkeypatch.setattr("privasso.tables._numbers.fits_memory", lambda size: size < 100)
     assert main(COMMANDS["data.npz"].split()) == 2
     assert "too large for this machine" in capsys.readouterr().err
 

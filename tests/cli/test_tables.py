@@ -14,8 +14,8 @@ import pytest
 
 import privasso as pv
 from privasso.cli import main
-from privasso.cli._fit_command import command_of
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
+from privasso.cli._fit_show import command_of
 
 # Outside of the tests each command is a process of its own, which fits once.
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

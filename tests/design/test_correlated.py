@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.design._correlated_objective import best_shape, row_size, shape_gap
+from privasso.design._correlated import best_shape, row_size, shape_gap
 from privasso.model import AutoRegressive, GivenCovariance
 from privasso.noise import Factored, MatrixPower
 from privasso.planning import objective_noise
@@ -91,7 +91,7 @@ def test_refusals(model):
     with pytest.raises(ValueError, match="targets"):
         pv.optimal_design(model, pv.MaxAdvantage(0.1))
     with pytest.raises(ValueError, match="family"):
-        pv.optimal_design(model, pv.MaxError(0.1), family="free")
+        pv.optimal_design(model, pv.MaxError(0.1), family="cubic")
 
 
 def test_objective_perturbation_of_records_keeps_to_the_budget(model):

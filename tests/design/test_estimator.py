@@ -27,7 +27,7 @@ def test_label_dp_minimises_the_predicted_error_for_these_columns():
 
     def error(gamma):
         design = pv.PowerLaw(1.0, gamma)
-        mu = BUDGET.width * label_sensitivity(data, design, n_features=80)
+        mu = BUDGET.label_width * label_sensitivity(data, design, n_features=80)
         return pv.state_evolution(data, 3.0, design.with_sigma(mu / BUDGET.mu)).E
 
     gammas = np.linspace(-0.5, 1.5, 81)
@@ -36,7 +36,7 @@ def test_label_dp_minimises_the_predicted_error_for_these_columns():
     assert est.guarantee_.kind == "label-dp"
     # What was predicted for the level is what the rows gave, within their fluctuation.
     assert isinstance(est.noise_, pv.PowerLaw)
-    predicted = BUDGET.width * label_sensitivity(data, est.noise_, n_features=80)
+    predicted = BUDGET.label_width * label_sensitivity(data, est.noise_, n_features=80)
     assert predicted == pytest.approx(BUDGET.mu, rel=0.1)
 
 

@@ -10,9 +10,9 @@ pytestmark = pytest.mark.slow
 V1, V2 = pv.Uniform(), pv.LogNormal(0.0, 0.5)
 POINTS = [
     (pv.Model(scales=V1), {"target": pv.MaxLeakage(0.5)}),
-    (pv.Model(scales=V1), {"target": pv.MaxLeakage(2.0), "family": "free"}),
+    (pv.Model(scales=V1), {"target": pv.MaxLeakage(2.0)}),
     (pv.Model(scales=V2), {"target": pv.MaxLeakage(2.0)}),
-    (pv.Model(scales=V2), {"target": pv.MaxLeakage(0.5), "family": "free"}),
+    (pv.Model(scales=V2), {"target": pv.MaxLeakage(0.5)}),
     (pv.Model(1.5, 0.2, 0.3, V2), {"target": pv.MaxError(0.16)}),
     (pv.Model(2.0, 0.1, 0.1, V2), {"target": pv.Budget(pv.LabelDP(80.0, 1e-5, (-1.0, 1.0)))}),
 ]

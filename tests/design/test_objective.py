@@ -1,7 +1,6 @@
 """Designs of objective perturbation against grids, the accounting, and fits of simulated data."""
 
 import itertools
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.accounting import objective_delta, objective_sensitivity
-from privasso.design import InfeasibleError, rows_needed
+from privasso.design import InfeasibleError
 from privasso.privacy import RecordBudget
 
 U, L, C = pv.Uniform, pv.LogNormal, pv.Constant
@@ -142,26 +141,6 @@ def test_what_is_given_is_kept():
     assert few.E > free.E
 
 
-def test_rows_needed():
-    model = pv.Model(scales=L(0.0, 0.5))
-    half, most = (rows_needed(model, part, RECORDS) for part in (0.5, 0.9))
-    assert 1.0 < half < most
-    for part, alpha in ((0.5, half), (0.9, most)):
-        found = designed(replace(model, alpha=alpha), RECORDS)
-        assert found.explained == pytest.approx(part, abs=2e-3)
-    # Where the search starts does not matter.
-    far = rows_needed(replace(model, alpha=100.0), 0.5, RECORDS)
-    assert far == pytest.approx(half, rel=5e-3)
-    plain = rows_needed(model, 0.9)
-    lams = np.geomspace(0.01, 0.3, 40)
-    least = min(
-        pv.state_evolution(replace(model, alpha=plain), lam, pv.Isotropic(0.0)).E for lam in lams
-    )
-    signal = 0.1 * model.scales.moment(1.0)
-    assert (signal + 0.01 - least) / signal == pytest.approx(0.9, abs=2e-3)
-    assert rows_needed(model, 1.0 - 1e-12, RECORDS) == np.inf
-
-
 def test_bad_questions_are_refused():
     model = pv.Model(alpha=5.0)
     with pytest.raises(ValueError, match="privacy must be a budget such as LabelDP"):
@@ -172,13 +151,3 @@ def test_bad_questions_are_refused():
         pv.optimal_design(model, pv.Budget(LABELS, "output"))  # pyright: ignore
     with pytest.raises(InfeasibleError, match=r"gamma = 1\.7"):
         pv.optimal_design(model, pv.Budget(RECORDS), gamma=1.7)
-    with pytest.raises(ValueError, match="explained"):
-        rows_needed(model, 1.5)
-
-
-def test_rows_are_not_counted_where_the_part_explained_is_no_number(monkeypatch):
-    monkeypatch.setattr(
-        "privasso.design._rows_needed._without_privacy", lambda *_: lambda _: np.nan
-    )
-    with pytest.raises(ValueError, match="range of double precision"):
-        rows_needed(pv.Model(), 0.9)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from privasso.operators import Covariates
 from privasso.planning import best_shrink, release_shape
+from privasso.planning._release_shape import _shape_of
 
 SUM_WEIGHT = 4.0
 
@@ -141,3 +142,25 @@ def test_rows_are_shrunk_only_where_noise_is_the_main_cost():
     rows = Covariates(np.random.default_rng(0).standard_t(3, (300, 5)), centre=True)
     assert best_shrink(rows, bound=0.05, label_deviation=1.0) == 0.75
     assert best_shrink(rows, bound=50.0, label_deviation=1.0) == 0.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tail", [0.0, 1.0])
+def test_a_sample_of_the_rows_is_enough(tail, weighted):
+    """Against the shape for all rows: nearly the part that was asked for, and hardly more noise."""
+    m = 12_000
+    weights = np.random.default_rng(9).uniform(0.2, 1.0, m) if weighted else None
+    rows = rows_of(m=m, n=5, tail=tail, weights=weights)
+    own = np.ones(m) if weights is None else weights
+    found, whole = release_shape(rows, 0.5, roots=True), _shape_of(rows, 0.5, roots=True)
+    assert found.squares.size == 2000
+    for shape in (found, whole):
+        beyond = np.mean(np.sqrt(own) * sizes(rows, shape) > 1 + 1e-9)
+        assert beyond == pytest.approx(0.5, abs=0.05)
+    assert cost(rows, found) == pytest.approx(cost(rows, whole), rel=0.1)
+    # Columns that the sample cannot tell apart are looked at in all rows.
+    F = np.random.default_rng(1).standard_normal((m, 2))
+    F = np.column_stack([F, F[:, 1]])
+    F[5, 2] += 1.0
+    twins = Covariates(F, centre=True)
+    assert release_shape(twins, 0.5).covariance.rank == 3

@@ -66,7 +66,10 @@ def test_a_keyword_stands_for_its_target(target: Any, keyword: dict[str, Any]):
         (lambda: pv.optimal_design(MODEL, max_error=0.1, max_onavekl=1.0), "give one target"),
         (lambda: pv.optimal_design(MODEL, pv.MaxError(0.1), max_onavekl=1.0), "give one target"),
         (lambda: pv.optimal_design(MODEL, max_error=0.1, screen=1), "go with a budget"),
-        (lambda: pv.optimal_design(MODEL, pv.Budget(RECORDS), family="free"), "leave out"),
+        (
+            lambda: pv.optimal_design(MODEL, pv.Budget(RECORDS), scale_error=0.1),
+            "leave scale_error out",
+        ),
     ],
 )
 def test_refusals(make: Any, message: str):

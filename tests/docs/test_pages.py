@@ -45,11 +45,11 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 @pytest.fixture
-def given(tmp_path, monkeypatch, one_reader, blank_pictures) -> dict[str, object]:
+def given(tmp_path, monkeypatch, blank_pictures) -> dict[str, object]:
     """What the pages take for granted: covariates X, labels y, and data files in the folder."""
     monkeypatch.chdir(tmp_path)
     # Few releases confirm what an audit finds; their number is tested in its own room.
-    monkeypatch.setattr("privasso.attacks._trial.CONFIRMING", 2)
+    monkeypatch.setattr("privasso.attacks._audit.CONFIRMING", 2)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 4)) * [0.1, 1.0, 10.0, 100.0]
     signal = X @ [5.0, 0.0, 0.0, 0.005]

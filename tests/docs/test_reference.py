@@ -77,7 +77,7 @@ def test_the_pages_of_commands_have_every_option_of_the_help(capsys):
 
 def test_code_in_a_sentence_is_linked_where_it_is_a_public_name():
     assert reference.meant("pv.Gram") == reference.meant("Gram") == "privasso.noise.Gram"
-    assert reference.meant("pv.design.rows_needed(n)") == "privasso.design.rows_needed"
+    assert reference.meant("pv.design.save_design(best)") == "privasso.design.save_design"
     assert reference.meant("est.save") is reference.meant("lam") is None
 
 

@@ -21,7 +21,7 @@ from privasso.encoding import (
     learn_encoding,
     option_words,
 )
-from privasso.encoding import _matrix as matrix
+from privasso.encoding import _encoding as matrix
 
 
 def frame(m=200, levels=5, seed=0):

@@ -13,8 +13,8 @@ from privasso.encoding import (
     parameter_words,
     refusal,
 )
+from privasso.encoding._columns import infinite_row
 from privasso.encoding._learn import _mean, looks_like_identifier
-from privasso.encoding._matrix import infinite_row
 
 RNG = np.random.default_rng(0)
 M = 40

@@ -43,7 +43,7 @@ def study(tmp_path_factory):
 def cut(monkeypatch, narrow):
     """Blocks of few rows or columns, and the width from which a table is not read by rows."""
     for name, value in (("_NARROW", narrow), ("_CHUNK", 1 << 13), ("_PART", 1 << 15)):
-        monkeypatch.setattr(f"privasso.blocks._variants.{name}", value)
+        monkeypatch.setattr(f"privasso.blocks._bed.{name}", value)
 
 
 def records(screen=None, bounds=(0, 2), **options):

@@ -21,8 +21,7 @@ from privasso.evaluation._linear import least_excess
 from privasso.evaluation._rows import released
 from privasso.evaluation._sums import halved, joined
 from privasso.queries import Answering, bit_source, declared
-from privasso.queries._ask import Replaying
-from privasso.queries._query import same_question
+from privasso.queries._query import Replaying, same_question
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 

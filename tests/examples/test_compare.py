@@ -14,10 +14,10 @@ from privasso.examples import (
     Split,
     compare_methods,
     diabetes_splits,
+    label_noise,
     simulated_splits,
     summarise,
 )
-from privasso.examples._compare import label_noise
 
 PRIVACY = pv.LabelDP(3.0, 1e-6, (-4.0, 4.0))
 

@@ -13,8 +13,8 @@ import pytest
 import privasso as pv
 from privasso.cli import main
 from privasso.encoding import Encoding, LevelCode, NumberCode
-from privasso.exports import onnx_model, r_function, sql_query, terms_of
-from privasso.exports._formulas import _plain
+from privasso.exports import onnx_model, r_function, sql_query
+from privasso.exports._formulas import _plain, terms_of
 from privasso.privacy import Terms
 
 STRANGE = 'dose "mg"; DROP é'
@@ -81,7 +81,7 @@ def test_the_sum_is_the_prediction(table):
     """An oracle in plain Python: the terms, row by row."""
     model = released()
     parts = terms_of(model)
-    assert [term.name for term in parts.terms] == [
+    assert [term.name for term in parts] == [
         "age",
         STRANGE,
         "ward",

@@ -44,7 +44,7 @@ def test_close_to_the_best_in_hindsight(case):
 
         lams = np.max(np.abs(post.b)) * np.geomspace(1.0, 1e-3, 30)
         errors = [error(x) for x in post.path(lams).coef.T]
-        chosen = post.solve(choose_lambda(post, None, (privacy.width / 6.0) ** 2))[0]
+        chosen = post.solve(choose_lambda(post, None, (privacy.label_width / 6.0) ** 2))[0]
         ratios.append(error(chosen) / np.nanmin(errors))
     assert np.mean(ratios) < 1.3
     assert np.max(ratios) < 3.0

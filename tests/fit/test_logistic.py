@@ -7,8 +7,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from privasso.fit import Classes, LogisticLasso, TimeLimitWarning
-from privasso.fit._logistic_law import LogisticLaw
-from privasso.fit._logistic_rows import LogisticRows
+from privasso.fit._logistic import LogisticLaw, LogisticRows
 from privasso.noise import Diagonal
 from privasso.operators import Covariates
 from privasso.programs import Release

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 import privasso as pv
 from privasso.accounting import GaussianLoss, gaussian_epsilon
 from privasso.blocks import RowBlocks
-from privasso.fit import FitOptions, _uses, plan_for
+from privasso.fit import FitOptions, _charge, plan_for
 
 PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 
@@ -58,7 +58,7 @@ def test_two_perturbed_objectives_cost_more_than_two_releases_and_less_than_the_
 def test_nothing_is_computed_for_a_warning_that_is_not_shown(monkeypatch):
     X, y = data(seed=3)
     with monkeypatch.context() as patch, warnings.catch_warnings():
-        patch.setattr(_uses, "spent_epsilon", lambda *_: pytest.fail("computed in vain"))
+        patch.setattr(_charge, "spent_epsilon", lambda *_: pytest.fail("computed in vain"))
         warnings.simplefilter("ignore", pv.PrivacyWarning)
         for _ in range(2):
             pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
@@ -120,9 +120,9 @@ def test_numbers_that_protect_nothing_warn():
 def test_nothing_that_is_kept_tells_labels():
     X, y = data()
     pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
-    ((digest, losses),) = _uses._USES.items()
+    ((digest, losses),) = _charge._USES.items()
     assert (len(digest), losses) == (16, [GaussianLoss(PRIVACY.mu)])
-    assert len(_uses._KEY) == 32
+    assert len(_charge._KEY) == 32
 
 
 @pytest.mark.parametrize("settings", [{}, {"scales": "private"}, {"mechanism": "statistics"}])

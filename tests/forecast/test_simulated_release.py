@@ -20,7 +20,7 @@ def columns(rng, m, n, strength):
 def end_to_end(X, options, truth, rng, weights=None):
     """R² on the rows X of a real fit of labels that follow the truth."""
     plan = plan_fit(X, options, sample_weight=weights, seeded=True)
-    rows, centre = plan.rows, options.privacy.centre
+    rows, centre = plan.rows, float(np.mean(options.privacy.y_bounds))
     F = X - rows.mean
     coef = truth.coef / np.sqrt(rows.squares / rows.total)
     predicted = centre + truth.level + F @ coef

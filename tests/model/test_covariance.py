@@ -105,11 +105,8 @@ def test_bad_input(make, words):
 def test_what_is_for_independent_columns_refuses_a_covariance():
     model = pv.Model(covariance=AutoRegressive(0.5))
     for call in (
-        lambda: pv.design.rows_needed(model, 0.5),
-        lambda: pv.misspecification_table([model], 0.2, pv.Gram(0.1)),
         lambda: pv.theory.label_sensitivity(model, pv.Gram(0.1)),
         lambda: pv.fit.FitOptions(pv.OnAverage(0.1), lam=0.1, model=model),
-        lambda: pv.optimal_design(target=pv.MaxError(0.1), models=[model]),
     ):
         with pytest.raises(ValueError, match="independent columns"):
             call()

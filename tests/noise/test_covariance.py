@@ -97,3 +97,23 @@ def test_what_no_noise_hides_is_infinitely_large():
 def test_bad_covariances(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_triangular_root_is_one_of_the_same_covariance():
+    rng = np.random.default_rng(8)
+    for root in (
+        ROOT,
+        np.eye(4)[::-1],
+        rng.standard_normal((6, 6)) * np.logspace(-8, 8, 6)[:, None],
+    ):
+        noise = Factored(root)
+        found = noise.triangular
+        np.testing.assert_array_equal(np.triu(found.root, 1), 0.0)
+        assert np.all(np.diag(found.root) > 0.0)
+        units = np.outer(noise.sigma, noise.sigma)
+        np.testing.assert_allclose(found.matrix() / units, noise.matrix() / units, atol=1e-12)
+        white = found.whitener @ found.root
+        np.testing.assert_allclose(white, np.eye(len(root)), atol=1e-9)
+        assert found.triangular is found
+    thin = Factored(ROOT[:, :3])
+    assert thin.triangular is thin

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from privasso.noise import Factored
 from privasso.operators import Covariates
-from privasso.operators._sparse_rows import SparseRows
+from privasso.operators._sparse import SparseRows
 
 
 def table(seed: int) -> sp.csr_array:
@@ -81,8 +81,8 @@ def test_which_tables_are_read_so():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_covariates_use_them(monkeypatch, weighted):
-    monkeypatch.setattr("privasso.operators._sparse_rows._LARGE", 0)
-    monkeypatch.setattr("privasso.operators._sparse_rows._DENSITY", 1.0)
+    monkeypatch.setattr("privasso.operators._sparse._LARGE", 0)
+    monkeypatch.setattr("privasso.operators._sparse._DENSITY", 1.0)
     F = sp.csr_array(sp.hstack([table(0), np.zeros((40, 1))]))  # the last column has no data
     weights = np.random.default_rng(1).random(40) if weighted else None
     rows = Covariates(F, centre=True, weights=weights)

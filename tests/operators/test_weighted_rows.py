@@ -153,3 +153,18 @@ def test_sums_that_are_kept_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         rows.moments(None)[0, 0] = 1.0
     assert rows.moments(None)[0, 0] == pytest.approx(F.shape[0] * np.var(F[:, 0]))
+
+
+@pytest.mark.parametrize("least", [0.5, 1e-9])
+def test_moments_of_rows_of_which_some_are_shrunk(least):
+    rng = np.random.default_rng(3)
+    F = rng.standard_normal((400, 5)) * np.logspace(-2, 3, 5)
+    w = np.where(rng.random(400) < 0.4, rng.uniform(least, 1.0, 400), 1.0)
+    w[7] = least
+    rows = Covariates(F, centre=True)
+    G = np.column_stack([F - F.mean(axis=0), np.ones(400)])
+    units = np.outer(*2 * [np.sqrt(np.sum(G * G, axis=0))])
+    for weights in (None, w, w * w):
+        expected = (G.T * (1.0 if weights is None else weights)) @ G
+        found = rows.moments(weights, ones=True)
+        np.testing.assert_allclose(found / units, expected / units, atol=1e-13)

@@ -13,9 +13,8 @@ import pytest
 from matplotlib.text import Text
 
 from privasso.figures import render
-from privasso.paper import Settings, _output, reproduce
-from privasso.paper.claims import CLAIMS
-from privasso.paper.figures import FIGURES
+from privasso.paper import Settings, _reproduce, reproduce
+from privasso.paper._reproduce import CLAIMS, FIGURES
 
 pytestmark = pytest.mark.timeout(300)  # the figures of the whole paper, drawn once
 PNG = b"\x89PNG"
@@ -61,7 +60,7 @@ def run(tmp_path_factory):
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_output, "render", sketched)
+        patch.setattr(_reproduce, "render", sketched)
         return reproduce(tmp_path_factory.mktemp("whole"), settings=Settings.tiny())
 
 
@@ -69,7 +68,7 @@ def run(tmp_path_factory):
 def few(tmp_path_factory):
     folder = tmp_path_factory.mktemp("few")
     with pytest.MonkeyPatch.context() as patch:  # only the tables are asked for
-        patch.setattr(_output, "render", lambda *_: b"")
+        patch.setattr(_reproduce, "render", lambda *_: b"")
         reproduce(folder, FEW, settings=Settings.tiny())
     return tables_of(folder)
 

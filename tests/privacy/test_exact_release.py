@@ -13,8 +13,8 @@ from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
 from privasso.planning import calibrate, release_labels, release_mechanism
 from privasso.programs import Calibration
+from privasso.programs._label_programs import ProductSum
 from privasso.programs._label_rows import integer_rows, scaled_labels
-from privasso.programs._products import ProductSum
 
 DESIGNS = [pv.Isotropic(1.0), pv.PowerLaw(1.0, 0.5), pv.PowerLaw(1.0, 1.0), pv.Gram(1.0)]
 

@@ -12,7 +12,7 @@ import privasso as pv
 from privasso.blocks import RowBlocks
 from privasso.fit._rows import prepared_rows
 from privasso.programs import IntervalProgram, LabelFrame, RecordFrame
-from privasso.programs._one_step import POINTS, mixture_quantiles
+from privasso.programs._laws import POINTS, mixture_quantiles
 from privasso.programs._scores import exceeded_by
 from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, Neighbours, bit_source
 from privasso.queries._query import REPLACED

@@ -91,10 +91,10 @@ def test_the_release_is_made_of_the_minimiser_that_the_formula_names(fit_interce
     size = 3 + fit_intercept
     z = np.ldexp(rounded_gaussian(2.0**52, size, bits).astype(float), -52)
     F = X - X.mean(axis=0) if fit_intercept else X
-    S = calibration.covariance.scaled((noise.sigma * PRIVACY.width) ** -2)
+    S = calibration.covariance.scaled((noise.sigma * PRIVACY.label_width) ** -2)
     G = S.whiten(F.T).T
     if fit_intercept:
-        first = calibration.sigma_sum / (noise.sigma * PRIVACY.width)
+        first = calibration.sigma_sum / (noise.sigma * PRIVACY.label_width)
         G = np.column_stack([G, np.full(40, 1.0 / first)])
     roots = np.minimum(1.0, 1.0 / np.linalg.norm(G, axis=1))
     G *= roots[:, None]

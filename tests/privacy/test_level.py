@@ -18,7 +18,7 @@ from privasso.fit import FitOptions, plan_fit, plan_for
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
 from privasso.programs import Level, direct_level
-from privasso.programs._intercept import FromMean, ResidualSum
+from privasso.programs._clipped_sums import FromMean, ResidualSum
 from privasso.programs._records import full_residuals
 from privasso.queries import Answering, Neighbours, bit_source, declared
 

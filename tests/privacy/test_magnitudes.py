@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from privasso.blocks import RowBlocks
-from privasso.programs._estimate import ScaleSums, noisy_scales, widest_bounds
-from privasso.programs._magnitudes import MagnitudeCounts, Magnitudes, magnitude_bins
+from privasso.programs._estimate import (
+    MagnitudeCounts,
+    Magnitudes,
+    ScaleSums,
+    magnitude_bins,
+    noisy_moments,
+    widest_bounds,
+)
 from privasso.queries import Answering, NoisySum, _rounded_gaussian, bit_source
 
 
@@ -40,9 +46,9 @@ def sums(Z):
 
 
 def scales(Z, mu, source, *, centred):
-    return noisy_scales(
+    return noisy_moments(
         Answering(rows(Z), source), NoisySum(unit_sums(Z.shape[1]), mu), centred=centred
-    )
+    )[:2]
 
 
 def wild(rng, shape):

@@ -173,7 +173,7 @@ def test_covariates_without_data():
     release = release_labels(np.ones((5, 2)), np.zeros(5), PRIVACY, pv.Gram(1.0), rng=0)
     assert np.all(release.b == 0.0)
     # The whole budget goes to the label sum.
-    assert release.sigma_sum == pytest.approx(PRIVACY.width / PRIVACY.mu, rel=1e-11)
+    assert release.sigma_sum == pytest.approx(PRIVACY.label_width / PRIVACY.mu, rel=1e-11)
 
 
 def test_on_average_has_the_stated_level_and_does_not_clip():

@@ -15,8 +15,7 @@ from privasso.blocks import RowBlocks
 from privasso.planning import PrincipalComponents
 from privasso.programs import Peeled
 from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
-from privasso.programs._centre import noisy_centre
-from privasso.programs._intercept import Level
+from privasso.programs._clipped_sums import Level, noisy_centre
 from privasso.programs._label_screening import _project, integer_entries, standard_columns
 from privasso.programs._records import half_ranges
 from privasso.programs._screening import Screening

@@ -231,7 +231,7 @@ def test_no_label_moves_the_range_of_all_labels_by_more(tmp_path):
     def objective(ask, lam):
         return LabelRange(0.5, Neighbours("label", relation))(ask)
 
-    relation = "emptied"
+    relation: Relation = "emptied"
     for storage in ("array", "csr", "blocks", "memmap"):
         found = largest_squares(objective, storage, EXTREME, tmp_path)
         assert found.keys() == {COUNTS, PARTS}

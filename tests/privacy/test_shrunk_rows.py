@@ -148,7 +148,7 @@ def test_the_mean_is_what_the_formula_says(shrink, centre, weights):
         np.sum(Fc * np.linalg.solve(S, Fc.T).T, axis=1)
         + (0.0 if release.sigma_sum is None else release.sigma_sum**-2)
     )
-    w = np.minimum(w0, PRIVACY.mu / PRIVACY.width / size)
+    w = np.minimum(w0, PRIVACY.mu / PRIVACY.label_width / size)
     labels = w * (np.clip(y, *BOUNDS) - 1.0)
     assert np.max(np.abs(release.b - Fc.T @ labels) / release.sigma) < 1e-6
     assert release.weight_sum == pytest.approx(w.sum(), rel=1e-6)

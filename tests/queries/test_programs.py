@@ -16,10 +16,9 @@ from privasso.fit import Classes, FitOptions, plan_for
 from privasso.fit._plan import statement
 from privasso.privacy import Terms
 from privasso.programs import Release
-from privasso.programs._centre import ClippedLabels
+from privasso.programs._clipped_sums import ClippedLabels
 from privasso.queries import Answering, NoisySum, UndeclaredError, bit_source, declared
-from privasso.queries._ask import Replaying
-from privasso.queries._query import same_question
+from privasso.queries._query import Replaying, same_question
 
 M, N = 240, 6
 BOUNDS = [(0.0, 2.0)] * N

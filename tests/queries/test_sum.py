@@ -9,8 +9,7 @@ import pytest
 import privasso as pv
 from privasso.blocks import DataChangedError, RowBlocks
 from privasso.planning import RecordTable
-from privasso.programs._estimate import ScaleSums
-from privasso.programs._magnitudes import MagnitudeCounts
+from privasso.programs._estimate import MagnitudeCounts, ScaleSums
 from privasso.programs._record_statistics import Products
 from privasso.queries import EMPTIED, NoisySum, bit_source
 from privasso.queries._query import REPLACED

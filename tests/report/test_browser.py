@@ -29,12 +29,12 @@ def pages(data, tmp_path_factory):
     written = ["--out", str(folder / "model.json"), "--report", str(report)]
     with pytest.MonkeyPatch.context() as patch:  # their numbers are tested in their own rooms
         patch.setattr("privasso.forecast._scheme._MOST", 6)
-        patch.setattr("privasso.attacks._trial.CONFIRMING", 2)
+        patch.setattr("privasso.attacks._audit.CONFIRMING", 2)
         assert main(["fit", str(table), *words, *written]) == 0
         release = pv.LabelDP(5.0, 1e-4, (-3.0, 3.0), mechanism="release")
         found = pv.audit(release, X, y, lam=1.0, releases=20, rng=0)
-    assert report.read_text(encoding="utf-8").count("<figure>") == 5
-    (folder / "audit.html").write_text(found.page().html(), encoding="utf-8")
+    assert report.read_text(encoding="utf-8").count("<figure>") == 4
+    (folder / "audit.html").write_text(found.text(".html"), encoding="utf-8")
     return folder
 
 

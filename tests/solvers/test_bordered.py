@@ -7,8 +7,8 @@ import privasso as pv
 from privasso._blas import FIXED, factorise_upper, fixed_correlations
 from privasso._clock import Clock
 from privasso.operators import as_operator
-from privasso.solvers import _batch_newton, _bordered, _tuned
-from privasso.solvers._batch_newton import NewtonSteps
+from privasso.solvers import _batch_steps, _bordered, _tuned
+from privasso.solvers._batch_steps import NewtonSteps
 
 
 def lasso(m=120, n=150, seed=0, part=0.15):
@@ -112,7 +112,7 @@ def test_steps_from_a_rough_start(dtype, least, monkeypatch):
         outcomes.append(_bordered.settle(*args))
         return outcomes[-1]
 
-    monkeypatch.setattr(_batch_newton, "settle", recorded)
+    monkeypatch.setattr(_batch_steps, "settle", recorded)
     monkeypatch.setattr(_tuned, "BORDER_PART", 30 if least == 6 else 6)
     rng = np.random.default_rng(8)
     scales = 10.0 ** rng.uniform(-0.5, 0.5, size=300)

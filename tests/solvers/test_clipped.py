@@ -13,8 +13,8 @@ import privasso as pv
 from privasso.noise import Factored
 from privasso.operators import Centred
 from privasso.problem import ClippedProblem, Huber, Logistic
-from privasso.solvers import solve_clipped_many, solve_clipped_problem
-from privasso.solvers._clipped_quadratic import minimise_quadratic
+from privasso.solvers import solve_clipped_problem
+from privasso.solvers._clipped_face import minimise_quadratic
 
 
 def data(m=120, n=30, seed=0, scales=0.0):
@@ -202,35 +202,14 @@ def test_warm_starts_end_at_the_same_point_in_fewer_steps():
 
 
 @pytest.mark.parametrize("shape", [(300, 40), (80, 300)])
-def test_many_noise_vectors_are_as_many_single_solves(shape):
-    F, y, _, rng = data(*shape)
-    etas = rng.standard_normal((shape[1], 6))
+def test_another_lambda_needs_no_new_problem(shape):
+    F, y, _, _ = data(*shape)
     problem = ClippedProblem(F, y, 4.0, loss=Huber(0.3), ridge=0.5)
-    many = solve_clipped_many(problem, etas)
-    assert many.x.shape == (shape[1], 6)
-    for k in range(6):
-        one = solve_clipped_problem(problem.with_eta(etas[:, k]))
-        off = np.sqrt(0.5) * np.linalg.norm(one.x - many.x[:, k])
-        assert off <= one.distance + many.distance[k]
-        assert many.status[k] is pv.Status.CONVERGED
-
-
-def test_path_in_lambda_with_and_without_noise_vectors():
-    F, y, _, rng = data()
-    lams = np.array([20.0, 5.0, 1.0, 0.0])
-    problem = ClippedProblem(F, y, 1.0, loss=Huber(0.3), ridge=0.5)
-    path = solve_clipped_many(problem, lams=lams)
-    etas = rng.standard_normal((30, 4))
-    pairs = solve_clipped_many(problem, etas, lams)
-    for k, lam in enumerate(lams):
+    for lam in (20.0, 5.0, 1.0, 0.0):
+        found = solve_clipped_problem(problem.with_lam(lam))
         one = pv.solve_clipped(F, y, lam, kappa=0.3, ridge=0.5)
-        assert np.linalg.norm(one.x - path.x[:, k]) <= 2 * (one.distance + path.distance[k])
-        one = pv.solve_clipped(F, y, lam, etas[:, k], kappa=0.3, ridge=0.5)
-        assert np.linalg.norm(one.x - pairs.x[:, k]) <= 2 * (one.distance + pairs.distance[k])
-    with pytest.raises(ValueError, match="lams has 4 entries for 3 columns"):
-        solve_clipped_many(problem, etas[:, :3], lams)
-    with pytest.raises(ValueError, match="etas, lams or both"):
-        solve_clipped_many(problem)
+        off = np.sqrt(0.5) * np.linalg.norm(one.x - found.x)
+        assert off <= one.distance + found.distance
 
 
 def test_path_of_the_quadratic_lasso():

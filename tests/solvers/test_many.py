@@ -9,7 +9,7 @@ from oracles import check_ray, kkt
 from privasso._clock import Clock
 from privasso.operators import as_operator
 from privasso.problem import Problem
-from privasso.solvers import _batch, _batch_newton, _growth, _tuned, solve_problems
+from privasso.solvers import _batch, _batch_steps, _growth, _tuned, solve_problems
 from privasso.solvers._iteration import movement
 from privasso.solvers._proximal import _null_directions
 from privasso.solvers._shared import LinearTerms
@@ -56,7 +56,7 @@ def test_a_newton_step_solves_on_the_support():
     X[0, support] = target * rng.uniform(0.99, 1.01, size=support.size)
     C, paths = b - X @ F.T @ F, np.zeros((1, 40))
     C[0, np.setdiff1d(np.arange(40), support)] = 0.0  # no other column asks to join
-    steps = _batch_newton.NewtonSteps(as_operator(F), np.linalg.norm(F, axis=0), np.arange(40))
+    steps = _batch_steps.NewtonSteps(as_operator(F), np.linalg.norm(F, axis=0), np.arange(40))
     steps.take(X, C, np.array([lam]), np.array([0]), paths, Clock())
     np.testing.assert_allclose(X[0, support], target, rtol=1e-6)
     expected = np.linalg.solve(A.T @ A, lam * signs)
@@ -221,7 +221,7 @@ def test_a_problem_after_an_unbounded_one_is_solved():
 
 
 def test_diverged_columns_of_batched_amp_are_not_promising():
-    from privasso.solvers._batch_amp import batch_amp
+    from privasso.solvers._batch_steps import batch_amp
 
     F, y, largest, _ = correlated(300, 100)
     squares = np.sum(F**2, axis=0)
@@ -334,4 +334,4 @@ def test_directions_that_equal_columns_leave_open():
 
 
 def test_arrays_begin_where_registers_are_filled_from():
-    assert _batch_newton.aligned(3).ctypes.data % 64 == 0
+    assert _batch_steps.aligned(3).ctypes.data % 64 == 0

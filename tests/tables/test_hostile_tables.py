@@ -14,7 +14,7 @@ from bed_reader import to_bed
 from hostile import LARGE, SPACES, hostile, number, same
 from privasso.blocks import open_files
 from privasso.encoding import Dictionary, LevelEntry, Levels, NumberEntry, Numbers
-from privasso.tables import BedTable, _frames, open_table
+from privasso.tables import BedTable, open_table
 
 FEW_OR_MANY = pytest.mark.parametrize(
     "count", [40, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
@@ -28,16 +28,6 @@ EXTREME = [np.nan, np.inf, -np.inf, 1e308, -5e-324, -0.0, 1e38, 2.0**60, None]
 SINGLE = [np.nan, np.inf, -np.inf, 1e38, 1e-45, -0.0, None]
 INTEGERS = [2**63 - 1, -(2**63), 2**53 + 1, 0, None]
 RECORDS = 15
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_process():
-    """Read all tables in one process, where each would start its own, which takes a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        reader = _frames.Reader("privasso.tables._child")
-        patch.setattr(_frames, "Reader", lambda module: reader)
-        yield
-        reader.close()
 
 
 def rows():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hostile import SPACES, hostile, number, same
 from privasso.encoding import MISSING, Dictionary, LevelEntry, Levels, NumberEntry, Numbers
-from privasso.tables import _text_lines, open_table
+from privasso.tables import _text, open_table
 
 WARDS = ("a", "b", 'he"art')
 KNOWN = Dictionary(
@@ -85,7 +85,7 @@ def unlimited():
     "count", [40, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_other_records_stay_as_they_are(tmp_path, monkeypatch, separator, quoted, count):
-    monkeypatch.setattr(_text_lines, "_CELLS", 32)  # several chunks
+    monkeypatch.setattr(_text, "_CELLS", 32)  # several chunks
     path, lines = tmp_path / "data.csv", written(separator, quoted)
     path.write_bytes(b"\n".join(lines) + b"\n")
     numbers, codes = read(path)
@@ -120,7 +120,7 @@ def coded(line, separator):
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"], ids=["comma", "semicolon", "tab"])
 def test_other_labels_with_names_stay_as_they_are(tmp_path, monkeypatch, separator):
-    monkeypatch.setattr(_text_lines, "_CELLS", 8)  # several chunks
+    monkeypatch.setattr(_text, "_CELLS", 8)  # several chunks
     path, known = tmp_path / "data.csv", Dictionary((NumberEntry("age", 0, 99),))
     lines = [separator.join(row).replace('Y"es', '"Y""es"').encode() for row in LABELLED]
     head = separator.join(["age", "y"]).encode()

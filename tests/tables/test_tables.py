@@ -7,9 +7,7 @@ import polars as pl
 import pytest
 
 from privasso.tables import check_ending, check_labels, open_table, table_bytes
-from privasso.tables._genotypes import read_labels
-
-pytestmark = pytest.mark.usefixtures("one_reader")
+from privasso.tables._numbers import read_labels
 
 FRAME = pl.DataFrame(
     {

@@ -6,7 +6,7 @@ import pytest
 
 from privasso.encoding import Dictionary, Levels, NumberEntry, Numbers
 from privasso.tables import open_table
-from privasso.tables._text_table import Header, read_header
+from privasso.tables._text import Header, read_header
 
 AGE, TOWN, NUMBER = [61.5, 48.0, 55.25], ["a,b", "ü;x", 'q"z'], [1.0, np.nan, 3.0]
 FRAME = pd.DataFrame({"age": AGE, "town": TOWN, "number, of": NUMBER})

@@ -20,8 +20,7 @@ from privasso.model import (
 )
 from privasso.noise import Diagonal, Factored, MatrixPower
 from privasso.theory import FixedPointStatus
-from privasso.theory._draws import Draws
-from privasso.theory._search import find_root
+from privasso.theory._draws import Draws, find_root
 
 L = pv.LogNormal
 

@@ -7,9 +7,9 @@ from scipy.stats import norm
 
 import privasso as pv
 from privasso.theory import point_gradients
-from privasso.theory._edge import exists
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import layer
+from privasso.theory._root import exists
 
 
 def layer_by_integration(kappa, s):

@@ -16,10 +16,9 @@ from privasso.theory import (
 )
 from privasso.theory._correlated_leakage import box_chain
 from privasso.theory._draws import Averages
-from privasso.theory._edge import critical_ratio, runaway
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import layer
-from privasso.theory._root import FOUND, LOST, fixed_point
+from privasso.theory._root import FOUND, LOST, critical_ratio, fixed_point, runaway
 from privasso.theory._system import values
 
 NOT_NUMBERS = [math.nan, math.inf]

@@ -16,22 +16,31 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from privasso._documents import DocumentError, Fields
 from privasso._validation import nonnegative_float, positive_float, probability
 from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import ComposedLoss, compose_losses
-from privasso.accounting._inexact import InexactLoss, ideal_losses
-from privasso.accounting._law import LARGEST, both_sides, dominating_law, lower_envelope
-from privasso.accounting._loss import GaussianLoss, Loss
+from privasso.accounting._loss import (
+    LARGEST,
+    ApproximateLoss,
+    GaussianLoss,
+    Loss,
+    dominating_laws,
+    lower_envelope,
+)
 from privasso.accounting._objective import Neighbours, Slope
 from privasso.accounting._objective_loss import (
     MARGIN,
+    InexactLoss,
     ObjectiveLoss,
+    ideal_losses,
     largest_c,
     objective_sensitivity,
 )
@@ -168,16 +177,14 @@ class BesideChoices(_Beside):
         """Return E h(ε − L), the larger of the two orders, rounded up."""
         epsilon = nonnegative_float("epsilon", epsilon)
         other, *beside = self.parts
-        laws = _laws(tuple(beside))
-        losses = laws[0][0]
+        losses, laws = _laws(tuple(beside))
         at = epsilon - losses
         ahead, back = other.quick_deltas(np.abs(at))
         found = []
-        for (_, weights, certain), first, second in zip(
+        for (weights, certain), first, second in zip(
             laws, (ahead, back), (back, ahead), strict=True
         ):
-            below = np.minimum(at, 0.0)
-            h = np.where(at < 0.0, -np.expm1(below) + np.exp(below) * second, first)
+            h = np.where(at < 0.0, _negative(at, second), first)
             h = lower_envelope(at[::-1], np.clip(h, 0.0, 1.0)[::-1])[::-1]
             total = math.fsum((weights * h).tolist()) + certain
             found.append(min(total * (1.0 + _ROUNDING), 1.0))
@@ -185,18 +192,13 @@ class BesideChoices(_Beside):
 
 
 @lru_cache(maxsize=64)
-def _laws(parts: tuple[Loss, ...]) -> tuple[tuple[np.ndarray, np.ndarray, float], ...]:
-    """For each order: a grid of losses, their probabilities, and that of an infinite one."""
+def _laws(parts: tuple[Loss, ...]) -> tuple[np.ndarray, tuple[tuple[np.ndarray, float], ...]]:
+    """A grid of losses, and for each order their probabilities and that of an infinite one."""
     loss = compose_losses(parts)
     if isinstance(loss, ComposedLoss):
         loss = _Finely(loss.parts)
     grid = np.linspace(0.0, min(loss.reach, LARGEST), _CHOICE_CELLS + 1)
-    ahead, reverse = loss.deltas(grid)
-    found = []
-    for pair in ((ahead, reverse), (reverse, ahead)):
-        at, deltas = both_sides(grid, *pair)
-        found.append((at, *dominating_law(at, deltas)))
-    return tuple(found)
+    return dominating_laws(grid, *loss.deltas(grid))
 
 
 class _Finely(ComposedLoss):
@@ -284,3 +286,59 @@ def together(losses: tuple[Loss, ...], size: int = 1) -> Loss:
 def delta_together(losses: tuple[Loss, ...], size: int, epsilon: float) -> float:
     """Return δ(ε) of `together`."""
     return together(losses, size).delta(epsilon)
+
+
+#: The losses that single questions have, by their names in files.
+_NAMES: dict[str, type[Loss]] = {
+    "gaussian": GaussianLoss,
+    "choice": ChoiceLoss,
+    "objective": ObjectiveLoss,
+    "approximate": ApproximateLoss,
+}
+#: Most questions that a file may list.
+_MOST = 100_000
+
+
+def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, object]]:
+    """Plain values for JSON.
+
+    >>> losses_to_list([GaussianLoss(0.2)])
+    [{'type': 'gaussian', 'mu': 0.2}]
+    """
+    return [_to_dict(loss) for loss in losses]
+
+
+def _to_dict(loss: Loss) -> dict[str, object]:
+    if isinstance(loss, InexactLoss):
+        return {**_to_dict(loss.ideal), "shift": loss.shift}
+    (name,) = (name for name, kind in _NAMES.items() if type(loss) is kind)
+    return {"type": name, **asdict(loss)}  # type: ignore[call-overload]
+
+
+def losses_from_list(values: object) -> tuple[Loss, ...]:
+    """Rebuild what `losses_to_list` wrote; anything else raises `DocumentError`."""
+    if not isinstance(values, list) or len(values) > _MOST:
+        raise DocumentError("losses must be a list")
+    return tuple(_from_dict(one) for one in values)
+
+
+def _from_dict(values: object) -> Loss:
+    given = Fields(values, "a loss")
+    name = given.text("type")
+    if name not in _NAMES:
+        raise DocumentError(f"a loss has the unknown type {name!r:.60}")
+    numbers: dict[str, object] = {}
+    for one in fields(_NAMES[name]):  # type: ignore[arg-type]
+        if one.name in ("neighbours", "loss"):
+            numbers[one.name] = given.text(one.name)
+        elif one.name == "count":
+            numbers[one.name] = given.whole(one.name, 1, _MOST)
+        else:
+            numbers[one.name] = given.number(one.name, least=0.0)
+    shift = given.number("shift", least=0.0) if "shift" in given.names() else None
+    given.end()
+    try:
+        loss = _NAMES[name](**numbers)
+        return loss if shift is None else InexactLoss(loss, shift)
+    except ValueError as error:
+        raise DocumentError(str(error)) from None

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from privasso._validation import nonnegative_float, real_array
-from privasso.accounting._law import LARGEST
-from privasso.accounting._objective_parts import (
+from privasso.accounting._gaussian import (
     CELLS,
     Vector,
     log_far_side,
@@ -33,6 +32,7 @@ from privasso.accounting._objective_parts import (
     log_two_sided,
     turning_t,
 )
+from privasso.accounting._loss import LARGEST
 
 #: What neighbouring data sets differ in.
 Neighbours: TypeAlias = Literal["labels", "records", "replace"]

@@ -41,20 +41,15 @@ def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[st
         encoding = Encoding.from_dict(fields.take("encoding"))
         if encoding.names != names:
             raise DocumentError("the encoding does not give the columns of feature_names")
-    known = {"feature_names": names, "encoding": encoding, "software": fields.text("software")}
-    return fields, n, known
+    known: dict[str, Any] = {"feature_names": names, "encoding": encoding}
+    if "intervals" in fields.names():
+        known["intervals"] = Intervals.from_dict(fields.take("intervals"), n)
+    return fields, n, {**known, "software": fields.text("software")}
 
 
 def written_intervals(intervals: Intervals | None) -> dict[str, object]:
     """The field of a fit that was asked for intervals."""
     return {} if intervals is None else {"intervals": intervals.to_dict()}
-
-
-def read_intervals(fields: Fields, n_features: int) -> Intervals | None:
-    """The same from a file; most have no such field."""
-    if "intervals" not in fields.names():
-        return None
-    return Intervals.from_dict(fields.take("intervals"), n_features)
 
 
 def bounded_text(document: dict[str, object], more: int = 0) -> str:

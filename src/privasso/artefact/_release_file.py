@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
+from privasso._validation import ZERO_ONE
+from privasso.accounting import GaussianLoss
 from privasso.artefact._header import (
     MAX_BYTES,
     bounded_text,
     header,
     opened,
-    read_intervals,
     written_intervals,
 )
-from privasso.artefact._statistics_file import FORMAT as STATISTICS
-from privasso.artefact._statistics_file import statistics_document, statistics_from
 from privasso.fit import KeptRelease, KeptStatistics
 from privasso.noise import (
     covariance_from_dict,
@@ -24,7 +26,9 @@ from privasso.noise import (
     noise_from_dict,
     noise_to_dict,
 )
-from privasso.privacy import Guarantee, LabelDP, Privacy
+from privasso.planning import RecordTable
+from privasso.privacy import Guarantee, LabelDP, Privacy, RecordDP
+from privasso.programs import RecordStatistics, SecondMoments
 
 FORMAT = "privasso-kept-release"
 #: Settings of objective perturbation.
@@ -165,7 +169,6 @@ def _from_document(document: object) -> KeptRelease:
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
         target=None if fields.is_null("target") else fields.text("target"),
-        intervals=read_intervals(fields, n),
         **known,
     )
     fields.end()
@@ -173,3 +176,94 @@ def _from_document(document: object) -> KeptRelease:
     if kept.unit < 1e-150:
         raise DocumentError("unit is below 1e-150, which that of no release is")
     return kept
+
+
+STATISTICS = "privasso-kept-statistics"
+
+
+def statistics_document(kept: KeptStatistics) -> dict[str, object]:
+    """Plain values for JSON; of the symmetric matrix the entries up to the diagonal."""
+    table, moments = kept.statistics.table, kept.statistics.moments
+    scaling = None
+    if table.scaling is not None:
+        scaling = {"origin": table.scaling[0].tolist(), "scale": table.scaling[1].tolist()}
+    return {
+        **header(STATISTICS, kept, kept.n_features),
+        "target": kept.target,
+        "fit_intercept": table.fit_intercept,
+        "low": table.bounds[:, 0].tolist(),
+        "high": table.bounds[:, 1].tolist(),
+        **(
+            {}
+            if table.indicators is None
+            else {"indicators": np.flatnonzero(table.indicators).tolist()}
+        ),
+        "scaling": scaling,
+        "lam": kept.lam,
+        "sigma": moments.sigma,
+        "matrix": moments.matrix[np.tril_indices(len(moments.matrix))].tolist(),
+        **written_intervals(kept.intervals),
+        "guarantee": kept.guarantee.to_dict(),
+    }
+
+
+def statistics_from(document: object) -> KeptStatistics:
+    """Check every field and build the statistics; the noise must be that of the statement."""
+    fields, n, known = opened(document, "kept statistics", STATISTICS)
+    guarantee = Guarantee.from_dict(fields.take("guarantee"))
+    sums = all(isinstance(loss, GaussianLoss) for loss in guarantee.losses)
+    if guarantee.kind != "record-dp" or not sums or guarantee.label_bounds is None:
+        raise DocumentError("statistics need a guarantee of records for sums with Gaussian noise")
+    intercept, low, high = (
+        fields.flag("fit_intercept"),
+        *(fields.numbers(side, n) for side in ("low", "high")),
+    )
+    d = n + intercept + 1
+    entries = fields.numbers("matrix", d * (d + 1) // 2)  # before anything of that size is made
+    bounds = np.stack([low, high], axis=1).tolist()
+    for k in _indicators(fields, bounds):
+        bounds[k] = ZERO_ONE
+    scaling = None
+    if not fields.is_null("scaling"):
+        inner = fields.inner("scaling")
+        scaling = inner.numbers("origin", n), inner.numbers("scale", n, least=0.0)
+        inner.end()
+    privacy = RecordDP(
+        guarantee["epsilon"],
+        guarantee["delta"],
+        bounds=bounds,
+        y_bounds=guarantee.label_bounds,
+        scales=None if scaling is None else "private",
+        mechanism="statistics",
+        neighbours="emptied" if guarantee.neighbours is None else guarantee.neighbours.relation,
+    )
+    n_rows = int(guarantee["n_rows"])
+    mechanism = RecordTable(privacy, n_rows, n, None, intercept).statistics()
+    assert mechanism is not None
+    matrix = np.zeros((d, d))
+    below = np.tril_indices(d)
+    matrix[below] = matrix.T[below] = entries
+    table = replace(mechanism.table, scaling=scaling, estimate=None)
+    moments = SecondMoments(matrix, fields.number("sigma", above=0.0), n_rows)
+    kept = KeptStatistics(
+        statistics=RecordStatistics(moments, table, mechanism.weight),
+        privacy=privacy,
+        guarantee=guarantee,
+        lam=fields.number("lam", above=0.0),
+        target=None if fields.is_null("target") else fields.text("target"),
+        **known,
+    )
+    fields.end()
+    check_moderate(matrix=matrix, sigma=moments.sigma)
+    return kept
+
+
+def _indicators(fields: Fields, bounds: list[Any]) -> list[int]:
+    """Which columns are said to be of zeros and ones: their bounds are 0 and 1."""
+    if "indicators" not in fields.names():
+        return []
+    places = fields.numbers("indicators", most=len(bounds)).tolist()
+    known = {float(k) for k, pair in enumerate(bounds) if pair == [0.0, 1.0]}
+    if not set(places) <= known or len(set(places)) < len(places):
+        raise DocumentError("indicators must be the numbers of columns with the bounds 0 and 1")
+    return [int(k) for k in places]

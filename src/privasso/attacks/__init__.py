@@ -5,11 +5,4 @@ from privasso.attacks._black_box import black_box, traces
 from privasso.attacks._command import audit_command
 from privasso.attacks._result import Audit, Finding
 
-__all__ = [
-    "Audit",
-    "Finding",
-    "audit",
-    "audit_command",
-    "black_box",
-    "traces",
-]
+__all__ = ["Audit", "Finding", "audit", "audit_command", "black_box", "traces"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import generator, integer, probability, real_array, real_labels
-from privasso.attacks._pair import Pair, membership_pairs, pairs_of
-from privasso.attacks._result import Audit
-from privasso.attacks._trial import CONFIRMING, attack
+from privasso.accounting import Loss as PrivacyLoss
+from privasso.attacks._evidence import Evidence, Trial, most_promising
+from privasso.attacks._pair import Draw, Pair, membership_pairs, pairs_of
+from privasso.attacks._result import Audit, Finding
 from privasso.fit import Classes, FitOptions, Plan, plan_for
 from privasso.noise import Noise
 from privasso.privacy import Privacy, check_kind
@@ -19,6 +20,10 @@ from privasso.problem import Huber, Loss
 
 FloatArray = NDArray[np.float64]
 
+#: Thresholds of log likelihood ratios at which claims are tested; fixed beforehand.
+THRESHOLDS = np.concatenate([np.linspace(0.0, 3.0, 13), [3.5, 4.0, 5.0, 6.0, 8.0]])
+#: Releases that confirm the most promising attack, relative to those of each attack.
+CONFIRMING = 10
 #: How many records are chosen by influence, and how many at random.
 _FEW = 2
 #: What an attacker knows, by what differs and how.
@@ -203,3 +208,45 @@ def _records(
     if not found or max(found) >= m:
         raise ValueError(f"records must be positions of rows from 0 to {m - 1}")
     return found
+
+
+def attack(
+    pairs: Sequence[Pair],
+    claim: PrivacyLoss | None,
+    count: int,
+    level: float,
+    rng: np.random.Generator | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Finding, ...]:
+    """Attack each pair with `count` releases from each of its data sets.
+
+    Against a claim, half of the `level` is for limits at thresholds that are fixed beforehand, and
+    for all pairs at once. The other half is for one set and one point of the claim: those that
+    promise most over all pairs, tested on ten times as many new releases.
+    """
+    show = progress or (lambda done, total: None)
+    steps = len(pairs) + (claim is not None)
+    findings: list[Finding] = []
+    best: tuple[int, Trial] | None = None
+    kept: dict[Draw, Any] = {}  # a data set can be in several pairs
+    for k, pair in enumerate(pairs):
+        for draw in (pair.into, pair.out):
+            if draw not in kept:
+                kept[draw] = draw(count, rng)
+        into, out = (pair.score(kept[draw]) for draw in (pair.into, pair.out))
+        evidence, closest = Evidence(into, out, THRESHOLDS, 0.5 * level / len(pairs)), None
+        if claim is not None:
+            closest = evidence.closest(claim)
+            trial = most_promising(into, out, claim, CONFIRMING * count)
+            if trial is not None and (best is None or trial.margin > best[1].margin):
+                best = k, trial
+        findings.append(Finding(pair.name, evidence, closest))
+        show(k + 1, steps)
+    if best is not None:
+        k, trial = best
+        into, out = (
+            pairs[k].score(draw(CONFIRMING * count, rng)) for draw in (pairs[k].into, pairs[k].out)
+        )
+        findings[k] = findings[k].with_limit(trial.tested(into, out, 0.5 * level))
+    show(steps, steps)
+    return tuple(findings)

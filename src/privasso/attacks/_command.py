@@ -23,7 +23,6 @@ from privasso._files import check_regular
 from privasso._validation import integer
 from privasso.artefact import load
 from privasso.attacks._black_box import black_box, traces
-from privasso.attacks._forked import Forked
 from privasso.attacks._result import Audit
 from privasso.privacy import Guarantee
 
@@ -155,39 +154,61 @@ def audit_command(
 @contextlib.contextmanager
 def _program(words: Sequence[str], fork: bool | None) -> Any:
     """A function that runs the command on files and returns the texts that it has written."""
-    module = "privasso" if words[0] == "privasso" else None
+    module, first = ("privasso", 1) if words[0] == "privasso" else (None, 3)
     if module is None and words[1:2] == ["-m"] and Path(words[0]).name.startswith("python"):
         module = words[2]
     if fork is None:
         fork = words[0] == "privasso" and hasattr(os, "fork")
     if fork and module is None:
         raise ValueError("fork needs a command that starts with privasso or python -m MODULE")
-    first = 1 if words[0] == "privasso" else 3
-    with contextlib.ExitStack() as stack:
-        server = stack.enter_context(Forked(str(module))) if fork else None
 
-        def run(words: Sequence[str], data: Path, out: Path) -> list[str]:
-            filled = [
-                word.replace("{data}", str(data)).replace("{out}", str(out)) for word in words
-            ]
-            if server is not None:
-                streams = [out.with_suffix(ending) for ending in (".stdout", ".stderr")]
-                code = server.run(filled[first:], *streams)
-                printed = [stream.read_text(encoding="utf-8") for stream in streams]
-            else:
-                if filled[0] == "privasso":
-                    filled[:1] = [sys.executable, "-m", "privasso"]
-                done = subprocess.run(filled, capture_output=True, text=True, check=False)
-                code, printed = done.returncode, [done.stdout, done.stderr]
-            if code != 0 or not out.exists():
-                wrote = "" if out.exists() else " and wrote no file"
-                raise RuntimeError(
-                    f"the program ended with exit code {code}{wrote}; run it by hand to see why, "
-                    "because what it prints may quote the data"
-                )
-            return [out.read_text(encoding="utf-8"), *printed]
+    def run(words: Sequence[str], data: Path, out: Path) -> list[str]:
+        filled = [word.replace("{data}", str(data)).replace("{out}", str(out)) for word in words]
+        if server is not None:
+            code, printed = _ask(server, filled[first:], out)
+        else:
+            if filled[0] == "privasso":
+                filled[:1] = [sys.executable, "-m", "privasso"]
+            done = subprocess.run(filled, capture_output=True, text=True, check=False)
+            code, printed = done.returncode, [done.stdout, done.stderr]
+        if code != 0 or not out.exists():
+            wrote = "" if out.exists() else " and wrote no file"
+            raise RuntimeError(
+                f"the program ended with exit code {code}{wrote}; run it by hand to see why, "
+                "because what it prints may quote the data"
+            )
+        return [out.read_text(encoding="utf-8"), *printed]
 
+    server = _server(str(module)) if fork else None
+    try:
         yield run
+    finally:
+        if server is not None:
+            server.communicate()  # without a further request it ends
+
+
+def _server(module: str) -> subprocess.Popen[str]:
+    """A process that imports the module once, and forks for each run of it."""
+    program = [sys.executable, str(Path(__file__).with_name("_forked.py")), module]
+    # Threads do not survive a fork.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(program, stdin=pipe, stdout=pipe, text=True, env=environment)
+
+
+def _ask(
+    server: subprocess.Popen[str], arguments: Sequence[str], out: Path
+) -> tuple[int, list[str]]:
+    """Run the module once; its exit code, and what it prints."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    streams = [out.with_suffix(ending) for ending in (".stdout", ".stderr")]
+    server.stdin.write(json.dumps([*map(str, streams), *arguments]) + "\n")
+    server.stdin.flush()
+    answer = server.stdout.readline()
+    if not answer:
+        raise RuntimeError("the server that starts the program has ended")
+    return int(answer), [stream.read_text(encoding="utf-8") for stream in streams]
 
 
 def _differing(one: str, two: str) -> FloatArray:

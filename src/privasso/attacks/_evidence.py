@@ -2,6 +2,8 @@
 
 An attack gives each release a score, large if it speaks for the first of two data sets. All limits
 here are exact binomial ones (Clopper and Pearson 1934), and hold together at the stated level.
+Limits that hold for many sets of releases at once are wide. So the set and the point (ε, δ) that
+promise most are also chosen from a first lot of releases, and tested alone on a second one.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,39 +120,26 @@ class Evidence:
         limit of P(A) and the upper limit of Q(A). The sets are those of scores above a threshold,
         and, for the other order of the pair, below its negative.
         """
-        count = 4 * self.thresholds.size
-        high = [self._limits(t, count) for t in self.thresholds]
-        P = np.array([(into[0], out[1]) for into, out in high])
-        mirrored = Evidence(-self.out, -self.into, self.thresholds, self.level)
-        low = [mirrored._limits(t, count) for t in self.thresholds]
-        P = np.vstack([P, [(into[0], out[1]) for into, out in low]])
+        tail = self.level / (4 * self.thresholds.size)
+        both = (self.into, self.out), (-self.out, -self.into)
+        P, Q = np.hstack([_limits(*pair, self.thresholds, tail) for pair in both])
         best = Refuted(1.0, 1.0, -math.inf)
         for epsilon, delta in zip(*(part.tolist() for part in points_of(claim)), strict=True):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bounds = np.log(np.maximum(P[:, 0] - delta, 0.0) / P[:, 1])
-            found = Refuted(epsilon, delta, float(np.nanmax(bounds)))
-            best = max(best, found, key=lambda one: one.share)
+            with np.errstate(divide="ignore"):
+                bound = float(np.max(np.log(np.maximum(P - delta, 0.0) / Q)))
+            best = max(best, Refuted(epsilon, delta, bound), key=lambda one: one.share)
         return best
 
-    def epsilon_at(self, delta: float) -> float:
-        """Lower confidence limit of ε at a given δ, zero or more; no claim is needed."""
-        count = 4 * self.thresholds.size
-        mirrored = Evidence(-self.out, -self.into, self.thresholds, self.level)
-        best = 0.0
-        for one in (self, mirrored):
-            for t in self.thresholds:
-                into, out = one._limits(t, count)
-                if into[0] > delta:
-                    best = max(best, math.log((into[0] - delta) / out[1]))
-        return best
 
-    def _limits(self, threshold: float, count: int) -> tuple[tuple[float, float], ...]:
-        """Limits of both rates at one threshold, one of `count` that hold together."""
-        tail = self.level / count
-        return tuple(
-            binomial_limits(int(np.sum(scores > threshold)), scores.size, tail)
-            for scores in (self.into, self.out)
-        )
+def _limits(
+    first: FloatArray, second: FloatArray, thresholds: FloatArray, tail: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower limits of P(score > t) in the first data set, and upper ones in the second."""
+    hits = [np.sum(part[:, None] > thresholds, axis=0) for part in (first, second)]
+    return (
+        binomial_limits(hits[0], first.size, tail)[0],
+        binomial_limits(hits[1], second.size, tail)[1],
+    )
 
 
 def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
@@ -166,8 +156,96 @@ def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
     return _EPSILONS[:count], deltas[:count]
 
 
-def binomial_limits(hits: int, count: int, tail: float) -> tuple[float, float]:
+def binomial_limits(hits: Any, count: int, tail: float) -> tuple[Any, Any]:
     """Limits of a probability, each of which is wrong with probability `tail` at most."""
-    low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, count - hits, 1.0 - tail)) if hits < count else 1.0
-    return low, high
+    low = betaincinv(np.maximum(hits, 1), count - np.maximum(hits, 1) + 1, tail)
+    high = betaincinv(np.minimum(hits, count - 1) + 1, np.maximum(count - hits, 1), 1.0 - tail)
+    return np.where(hits == 0, 0.0, low)[()], np.where(hits == count, 1.0, high)[()]
+
+
+#: Thresholds of a `Trial` that are tried, as quantiles of the scores of both data sets.
+_QUANTILES = np.linspace(0.02, 0.98, 49)
+#: Deviations by which limits of one set are expected to be off the rates.
+_DEVIATIONS = 2.8
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A test of a claim that is fixed before the releases for it are drawn.
+
+    Attributes
+    ----------
+    threshold : float
+        Where the set of releases ends.
+    below : bool
+        Whether it is that of scores below the threshold, which speak for the second data set.
+    epsilon, delta : float
+        The point of the claim.
+    margin : float
+        Expected distance of the lower limit of ε from ε, in units of ε where it is negative.
+    """
+
+    threshold: float
+    below: bool
+    epsilon: float
+    delta: float
+    margin: float
+
+    def tested(self, into: FloatArray, out: FloatArray, level: float) -> Refuted:
+        """The lower limit of ε from scores of new releases, wrong with probability `level`."""
+        first, second = (-out, -into) if self.below else (into, out)
+        threshold = np.array([-self.threshold if self.below else self.threshold])
+        low, high = (float(x[0]) for x in _limits(first, second, threshold, 0.5 * level))
+        bound = math.log((low - self.delta) / high) if low > self.delta else -math.inf
+        return Refuted(self.epsilon, self.delta, bound)
+
+
+def most_promising(into: FloatArray, out: FloatArray, claim: Loss, count: int) -> Trial | None:
+    """The trial with the largest expected margin in `count` new releases from each data set.
+
+    Returns None where the claim has no point with a δ that so few releases could show.
+
+    Examples
+    --------
+    >>> from privasso.accounting import GaussianLoss
+    >>> rng = np.random.default_rng(0)
+    >>> into, out = 2.0 * rng.normal(1.0, 1.0, 500), 2.0 * rng.normal(-1.0, 1.0, 500)
+    >>> trial = most_promising(into, out, GaussianLoss(1.0), 1000)
+    >>> into, out = 2.0 * rng.normal(1.0, 1.0, 1000), 2.0 * rng.normal(-1.0, 1.0, 1000)
+    >>> trial.margin > 0.0, trial.tested(into, out, 0.01).share > 1.0
+    (True, True)
+    """
+    epsilons, deltas = points_of(claim)
+    if not epsilons.size:
+        return None
+    both = np.concatenate([into, out])
+    thresholds = np.unique(np.quantile(both, _QUANTILES))
+    best: Trial | None = None
+    for below in (False, True):
+        first, second = (-out, -into) if below else (into, out)
+        places = -thresholds if below else thresholds
+        P, Q = _rates(first, places, 0.0), _rates(second, places, 1.0)
+        low = P - _spread(P, count, first.size)
+        high = Q + _spread(Q, count, second.size)
+        left = np.maximum(low - deltas[:, None], 1e-12)
+        limits = np.log(left / high)
+        margins = limits - epsilons[:, None]
+        margins = np.where(margins > 0.0, margins, margins / epsilons[:, None])
+        i, j = np.unravel_index(int(np.argmax(margins)), margins.shape)
+        margin = float(margins[i, j])
+        if best is None or margin > best.margin:
+            place = float(thresholds[j])
+            best = Trial(place, below, float(epsilons[i]), float(deltas[i]), margin)
+    return best
+
+
+def _rates(scores: FloatArray, thresholds: FloatArray, more: float) -> FloatArray:
+    """Parts of the scores above each threshold, with `more` of one that was not seen."""
+    above = scores.size - np.searchsorted(np.sort(scores), thresholds, side="right")
+    return np.asarray((above + more) / (scores.size + 1.0), dtype=np.float64)
+
+
+def _spread(rates: FloatArray, count: int, known: int) -> FloatArray:
+    """How far a limit from `count` releases may be off rates that `known` releases have shown."""
+    deviation = np.sqrt(rates * (1.0 - rates))
+    return deviation * (_DEVIATIONS / math.sqrt(count) + 1.0 / math.sqrt(known))

@@ -1,8 +1,19 @@
 """Tables in blocks of rows: in memory, in files, or on a cluster."""
 
-from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
+from privasso.blocks._bed import (
+    PHENOTYPE,
+    Variants,
+    bed_lines,
+    bed_names,
+    bed_people,
+    copies,
+    phenotypes,
+    read_bed,
+    variants_of,
+)
 from privasso.blocks._changes import Change, LabelsAsColumn, LabelsWithin
 from privasso.blocks._dask import Dask, of_dask, on_dask
+from privasso.blocks._entries import read_triplets
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
     Chunk,
@@ -16,8 +27,6 @@ from privasso.blocks._part import (
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
 from privasso.blocks._sources import SparseTable, blocks_of, is_bed, read_sparse, sparse_of
-from privasso.blocks._triplets import read_triplets
-from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, variants_of
 
 __all__ = [
     "PHENOTYPE",

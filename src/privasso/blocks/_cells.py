@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._apart import Message, Reader, ReadFailedError
+from privasso import _foreign
+from privasso._apart import Message, Reader, ReadFailedError, reading
 from privasso._files import check_regular
 from privasso._text import escaped
 from privasso._types import SparseMatrix
-from privasso.blocks._readers import needed, reading
+from privasso.blocks._files import needed
 
 #: Entries that are read at a time.
 _CHUNK = 1 << 22
@@ -60,12 +60,9 @@ class _File:
         self.reader, self.path = reader, path
         self.left = _ROOM + _PER_BYTE * path.stat().st_size
 
-    def ask(self, **request: object) -> Message:
-        return self.reader.ask(path=os.path.abspath(self.path), **request)
-
     def held(self, name: str) -> Message | None:
         """What is known about a group or an array; None if there is none of that name."""
-        found = self.ask(do="about", name=name)
+        found = self.reader.ask(_foreign.about, self.path, name=name)
         return found if found["kind"] is not None else None
 
     def array(self, name: str) -> Message:
@@ -90,7 +87,8 @@ class _File:
         about = self.array(name)
         first, *others = about["shape"]
         found = np.empty((len(range(first)[start:stop]), *others), np.dtype(about["type"]))
-        answer = self.ask(do="data", name=name, start=start, stop=stop, text=False)
+        request = {"name": name, "start": start, "stop": stop, "text": False}
+        answer = self.reader.ask(_foreign.data, self.path, **request)
         if answer["bytes"] != found.nbytes:
             self.reader.close()
             raise ReadFailedError
@@ -103,8 +101,8 @@ class _File:
         """All texts of an array."""
         found: list[str] = []
         for start in range(0, self.array(name)["shape"][0], 1 << 12):
-            request = {"start": start, "stop": start + (1 << 12), "text": True}
-            texts = self.ask(do="data", name=name, **request)["texts"]
+            request = {"name": name, "start": start, "stop": start + (1 << 12), "text": True}
+            texts = self.reader.ask(_foreign.data, self.path, **request)["texts"]
             self.left -= sum(map(len, texts))
             if self.left < 0:
                 raise ReadFailedError

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from privasso import _foreign
+from privasso._apart import Message, Reader, ReadFailedError, reading
 from privasso._files import check_regular
 from privasso._text import escaped
 from privasso.blocks._part import Chunk, DataChangedError, Local, Part
-from privasso.blocks._readers import needed, reading, rows_of
 from privasso.blocks._row_blocks import RowBlocks
 
 #: Entries that are read at a time.
@@ -182,12 +184,18 @@ def _kind(path: str) -> str:
     )
 
 
+def needed(library: str, extra: str) -> None:
+    """Refuse to read without the library, and say what to install."""
+    if find_spec(library) is None:
+        raise ValueError(f"reading this file needs {library}; install privasso[{extra}]")
+
+
 def schema_of(path: str, form: str) -> tuple[dict[str, str], list[_Group]]:
     """The columns with their types, and each row group or record batch."""
     needed("pyarrow", "dask")
     check_regular(path)
     with reading(path) as reader:
-        answer = reader.ask(do="schema", path=os.path.abspath(path), form=form)
+        answer = reader.ask(_foreign.schema, path, form=form)
     types = dict(zip(answer["names"], answer["types"], strict=True))
     if len(types) < len(answer["names"]):
         raise ValueError(f"{escaped(path)} has two columns of the same name; rename one of them")
@@ -221,3 +229,43 @@ def _check_types(path: str, types: Mapping[str, str], wanted: Sequence[str]) -> 
                 f"column {name!r} of {escaped(path)} does not hold numbers by its type; blocks of "
                 "rows take numbers only, so encode it first or leave it out"
             )
+
+
+def rows_of(
+    path: str,
+    form: str,
+    columns: list[str],
+    *,
+    step: int,
+    group: int | None = None,
+    whole: bool = False,
+) -> Iterator[np.ndarray]:
+    """Numbers of columns of a Parquet or Arrow file, one line for each, `step` rows at a time.
+
+    Of one row group or batch, or of all; `whole` decodes a row group before its first rows.
+    """
+    request: Message = {"path": path, "form": form, "columns": columns, "step": step}
+    request |= {"group": group, "whole": whole}
+    with reading(path) as reader:
+        while True:
+            numbers, rows = _next_rows(reader, request)
+            if not rows:
+                return
+            yield numbers
+            request["more"] = True
+
+
+def _next_rows(reader: Reader, request: Message) -> tuple[np.ndarray, int]:
+    """The next rows, in memory that both processes share, and their number."""
+    count = len(request["columns"])
+    if reader.memory is None:
+        rows = reader.ask(_foreign.rows, memory=None, at=0, **request)["rows"]
+        numbers = np.empty((count, rows))
+        if rows:
+            reader.numbers(numbers)
+        return numbers, rows
+    at, span = reader.room(8 * count * request["step"])
+    rows = reader.ask(_foreign.rows, memory=reader.memory, at=at, **request)["rows"]
+    if not 0 <= rows <= request["step"]:
+        raise ReadFailedError
+    return np.frombuffer(span, count=count * rows).reshape(count, rows), rows

@@ -13,17 +13,19 @@ from privasso._files import fits_memory
 from privasso._types import Matrix
 from privasso._validation import numbers_only, real_labels
 from privasso.blocks._changes import Change, Changed, SomeOf, changed
-from privasso.blocks._marks import SEEN, Marked, mark
 from privasso.blocks._part import (
+    SEEN,
     ArrayPart,
     Chunk,
     DataChangedError,
     Engine,
     Local,
+    Marked,
     State,
     Sums,
     Task,
     View,
+    mark,
     taken,
 )
 

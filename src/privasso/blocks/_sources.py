@@ -10,10 +10,10 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso._types import SparseMatrix
+from privasso.blocks._bed import read_bed, read_public_bed
 from privasso.blocks._cells import read_cells
 from privasso.blocks._files import open_files
 from privasso.blocks._row_blocks import RowBlocks
-from privasso.blocks._variants import read_bed, read_public_bed
 
 
 def is_dask(X: object) -> bool:
@@ -149,7 +149,7 @@ def read_sparse(
     if str(path).lower().endswith(_MARKET):
         if target is not None or layer is not None:
             raise ValueError(f"{escaped(path)} holds one matrix only; pass the labels as an array")
-        from privasso.blocks._market import read_market  # compiled code is loaded now, not before
+        from privasso.blocks._entries import read_market  # compiled code is loaded now, not before
 
         return SparseTable(read_market(path))
     if not str(path).lower().endswith(_CELLS):

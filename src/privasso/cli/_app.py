@@ -8,7 +8,6 @@ one name to `GROUPS`.
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import inspect
 import io
@@ -19,7 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TextIO, cast, get_args
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -33,8 +32,7 @@ from privasso.cli._design import design
 from privasso.cli._evaluate import evaluate
 from privasso.cli._explore import explore
 from privasso.cli._export import export
-from privasso.cli._fit import fit
-from privasso.cli._fit_settings import INTERVAL_VALUES
+from privasso.cli._fit import INTERVAL_VALUES, fit
 from privasso.cli._ledger import COMMANDS as LEDGER
 from privasso.cli._options import Quiet, parameters_of
 from privasso.cli._predict import predict
@@ -294,7 +292,6 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(each)
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
-    parameters = [each.replace(annotation=_as_flag(each.annotation)) for each in parameters]
 
     def run(**given: object) -> None:
         quiet = bool(given.pop("quiet", False))
@@ -314,16 +311,6 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
-
-
-def _as_flag(hint: object) -> object:
-    """The annotation of a flag without the words in the help that it takes a value."""
-    kind, *more = get_args(hint) or (hint,)
-    if kind is not bool or not more:
-        return hint
-    flag = copy.copy(more[0])
-    flag.metavar = ""
-    return Annotated[bool, flag]
 
 
 def _interrupted(error: BaseException) -> int:

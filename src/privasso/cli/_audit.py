@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import DATA, AsJson, Protecting, argument, check_ending, option, tell
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
     --out {out} --target pressure --label-dp --epsilon 5 --delta 0.05 --y-bounds 60 200"`
     """
     from privasso.cli._fit_check import check
-    from privasso.cli._fit_command import command_of
+    from privasso.cli._fit_show import command_of
     from privasso.cli._outputs import AUDIT, Outputs, files_read
     from privasso.cli._progress import counting
 
@@ -150,7 +150,7 @@ def _labels(settings: FitSettings) -> Any:
 
 def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
     """What to protect, covariates and labels, read as a fit reads them."""
-    from privasso.cli._fit_privacy import privacy_from
+    from privasso.cli._fit_check import privacy_from
     from privasso.cli._fit_read import coded, in_memory
     from privasso.cli._progress import working
     from privasso.tables import check_labels

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from privasso._text import escaped
+from privasso._text import aligned, escaped
 from privasso.cli._options import AsJson, Force, option
 from privasso.cli._progress import counting, silence
 
@@ -18,19 +18,10 @@ EPSILON, DELTA = 1.0, 1e-6
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 
 
-class Comparison(NamedTuple):
-    """A data set on which the methods are compared."""
-
-    title: str
-    size: tuple[int, int] | None = None
-    """Rows and columns of simulated data."""
-
-
-COMPARISONS = {
-    "diabetes": Comparison("Diabetes: 331 people, 10 columns"),
-    "simulated": Comparison(
-        "Simulated: 20,000 rows, 100 columns of very different scales", (20_000, 100)
-    ),
+#: Data sets on which the methods are compared: a title, and the size of simulated data.
+COMPARISONS: dict[str, tuple[str, tuple[int, int] | None]] = {
+    "diabetes": ("Diabetes: 331 people, 10 columns", None),
+    "simulated": ("Simulated: 20,000 rows, 100 columns of very different scales", (20_000, 100)),
 }
 _DATA, _BOUNDS = "diabetes-data.csv", "diabetes-bounds.csv"
 #: What a demo writes, the data first.
@@ -85,22 +76,25 @@ def _check_folder(out: Path, names: list[str], force: bool) -> None:
 
 
 def _run(out: Path, draws: int, seed: int) -> None:
-    from rich.console import Console
+    import polars as pl
 
-    console = Console(highlight=False)
-    _fit(out, console)
-    console.print(
-        f"\nR² on new rows, median over {draws} random splits, δ = {DELTA:g}", style="bold"
-    )
-    for name, comparison in COMPARISONS.items():
-        table = _compare(name, comparison, draws, seed)
-        _print(table, comparison.title, console)
-        _write(table, f"{comparison.title}; {draws} splits", out / f"{name}.png")
-    console.print(
+    from privasso._files import write_whole
+    from privasso.examples import comparison_figure
+    from privasso.figures import save
+
+    _fit(out)
+    print(f"\nR² on new rows, median over {draws} random splits, δ = {DELTA:g}")
+    for name, (title, size) in COMPARISONS.items():
+        table = _compare(name, size, draws, seed)
+        columns = _columns(table)
+        print(f"\n{title}\n{aligned([[*columns], *zip(*columns.values(), strict=True)])}")
+        save(comparison_figure(table, f"{title}; {draws} splits"), out / f"{name}.png")
+        write_whole(out / f"{name}.csv", pl.DataFrame(columns).write_csv())
+    print(
         "\nNoise on each label: Gaussian noise with the same (ε, δ) for labels, then an ordinary "
-        "LASSO. No privacy: an ordinary LASSO, λ by cross-validation."
+        "LASSO. No privacy: an ordinary LASSO, λ by cross-validation.\n"
+        f"Pictures and tables: {', '.join(COMPARISONS)} (.png, .csv) in {out}"
     )
-    console.print(f"Pictures and tables: {', '.join(COMPARISONS)} (.png, .csv) in {out}")
 
 
 def _content() -> tuple[str, str]:
@@ -125,11 +119,11 @@ def _tables(out: Path) -> tuple[Path, Path]:
     return files
 
 
-def _fit(out: Path, console: Any) -> None:
+def _fit(out: Path) -> None:
     """Do what `privasso fit` does, on a file of public data."""
-    from privasso.cli._fit_command import command_of
+    from privasso.cli._fit import FitSettings
     from privasso.cli._fit_run import run
-    from privasso.cli._fit_settings import FitSettings
+    from privasso.cli._fit_show import command_of
 
     data, bounds = _tables(out)
     settings = FitSettings(
@@ -144,28 +138,21 @@ def _fit(out: Path, console: Any) -> None:
         report=out / "diabetes-report.html",
         force=True,  # they are of an earlier demo, or were asked to be replaced
     )
-    console.print("$ " + command_of("fit", settings), style="bold", soft_wrap=True)
+    print("$ " + command_of("fit", settings))
     run(settings)
 
 
-def _compare(name: str, comparison: Comparison, draws: int, seed: int) -> pl.DataFrame:
+def _compare(name: str, size: tuple[int, int] | None, draws: int, seed: int) -> pl.DataFrame:
     """Compare the methods on one data set."""
     import numpy as np
 
-    from privasso.examples import (
-        METHODS,
-        compare_methods,
-        diabetes_splits,
-        simulated_splits,
-        summarise,
-    )
+    from privasso import examples
 
-    rng = np.random.default_rng([seed, *name.encode()])
-    if comparison.size is None:
-        splits = diabetes_splits(draws, rng=rng)
-    else:
-        splits = simulated_splits(draws, *comparison.size, rng=rng)
-    total, finished = draws * ((len(METHODS) - 1) * len(EPSILONS) + 1), 0
+    rng, finished = np.random.default_rng([seed, *name.encode()]), 0
+    splits = examples.diabetes_splits(draws, rng=rng)
+    if size is not None:
+        splits = examples.simulated_splits(draws, *size, rng=rng)
+    total = draws * ((len(examples.METHODS) - 1) * len(EPSILONS) + 1)
     with counting(f"Comparing: {name}") as show:
 
         def progress(done: int) -> None:
@@ -173,20 +160,9 @@ def _compare(name: str, comparison: Comparison, draws: int, seed: int) -> pl.Dat
             finished += done
             show(finished, total, f"Comparing: {name}")
 
-        return summarise(compare_methods(splits, EPSILONS, delta=DELTA, rng=rng, progress=progress))
-
-
-def _print(table: pl.DataFrame, title: str, console: Any) -> None:
-    """Print the median R² by method and ε."""
-    from rich.table import Table
-
-    shown = Table(title=title, title_justify="left", title_style="")
-    for heading in _columns(table):
-        shown.add_column(heading, justify="left" if heading == "method" else "right")
-    for row in zip(*_columns(table).values(), strict=True):
-        shown.add_row(*row)
-    console.print()
-    console.print(shown)
+        return examples.summarise(
+            examples.compare_methods(splits, EPSILONS, delta=DELTA, rng=rng, progress=progress)
+        )
 
 
 def _columns(table: pl.DataFrame) -> dict[str, list[str]]:
@@ -200,15 +176,3 @@ def _columns(table: pl.DataFrame) -> dict[str, list[str]]:
         found = dict(zip(at["method"], at["r2"], strict=True))
         columns[f"ε = {epsilon:g}"] = [f"{found[method]:z.2f}" for method in METHODS]
     return columns
-
-
-def _write(table: pl.DataFrame, title: str, picture: Path) -> None:
-    """Write the medians as a picture with quartiles and as CSV."""
-    import polars as pl
-
-    from privasso._files import write_whole
-    from privasso.examples import comparison_figure
-    from privasso.figures import save
-
-    save(comparison_figure(table, title), picture)
-    write_whole(picture.with_suffix(".csv"), pl.DataFrame(_columns(table)).write_csv())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from privasso._text import aligned, finite
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
     FIGURES,
+    NO_BOUND,
     AsJson,
     Delta,
     Epsilon,
@@ -23,8 +27,8 @@ from privasso.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from privasso.design import Target
-    from privasso.privacy import LabelDP, RecordBudget
+    from privasso.design import OptimalDesign, Target
+    from privasso.privacy import LabelDP
 
 #: Columns of a correlation that is for any number of them, unless --n-features says otherwise.
 _COLUMNS = 200
@@ -51,13 +55,15 @@ class DesignSettings:
     y_bounds: YBounds = None
     lam: float | None = option("Use this λ instead of choosing one.")
     family: str = option(
-        "Shape of the noise: power (∝ v^γ) or free; with --covariance power (∝ C^γ) or full.",
+        "Shape of the noise: power (∝ v^γ); with --covariance power (∝ C^γ) or full.",
         "power",
     )
     scale_error: float = option("τ: the noise follows v·exp(τZ) instead of v.", 0.0)
 
-    def budgets(self) -> tuple[LabelDP | None, RecordBudget | None]:
-        """The budget of labels and that of records, of which at most one is given."""
+    def target(self) -> tuple[Target, LabelDP | None]:
+        """What the design must meet, and the budget of labels if it is one."""
+        from privasso import design
+        from privasso._validation import positive_float
         from privasso.privacy import RecordBudget
 
         given = [name for name in _TARGETS if getattr(self, name) not in (None, False)]
@@ -69,30 +75,23 @@ class DesignSettings:
                 f"{', '.join(map(option_name, _TARGETS))}: {found}; try "
                 "privasso design --max-onavekl 2"
             )
-        if not self.record_dp:
-            return label_budget(self.label_dp, self.epsilon, self.delta, self.y_bounds), None
-        if self.epsilon is None or self.delta is None:
-            raise ValueError("--record-dp needs --epsilon and --delta")
-        if self.y_bounds is not None:
-            raise ValueError(
-                "--y-bounds plays no part with --record-dp, where residuals are clipped; leave it "
-                "out"
-            )
-        return None, RecordBudget(self.epsilon, self.delta)
-
-    def target(self, budget: LabelDP | RecordBudget | None) -> Target:
-        """What is given, as a target."""
-        from privasso import design
-        from privasso._validation import positive_float
-
+        mechanism: Any = self.mechanism
+        if self.record_dp:
+            if self.epsilon is None or self.delta is None:
+                raise ValueError("--record-dp needs --epsilon and --delta")
+            if self.y_bounds is not None:
+                raise ValueError(
+                    "--y-bounds plays no part with --record-dp, where residuals are clipped; leave "
+                    "it out"
+                )
+            return design.Budget(RecordBudget(self.epsilon, self.delta), mechanism), None
+        budget = label_budget(self.label_dp, self.epsilon, self.delta, self.y_bounds)
         if budget is not None:
-            return design.Budget(budget, cast(Any, self.mechanism))
-        if self.mechanism is not None:
+            return design.Budget(budget, mechanism), budget
+        if mechanism is not None:
             raise ValueError("--mechanism goes with --label-dp or --record-dp; leave it out")
-        name = next(name for name in _LIMITS if getattr(self, name) is not None)
-        return getattr(design, _LIMITS[name])(
-            positive_float(option_name(name), getattr(self, name))
-        )
+        limit = getattr(design, _LIMITS[given[0]])
+        return limit(positive_float(option_name(given[0]), getattr(self, given[0]))), None
 
 
 @dataclass(frozen=True)
@@ -115,16 +114,14 @@ def design(
 
     Correlated columns: `privasso design --covariance ar:0.8 --n-features 200 --max-onavekl 2`
     """
-    from privasso.cli._design_show import record, text
     from privasso.cli._outputs import DESIGN, PICTURE, Outputs, files_read
     from privasso.cli._progress import working
     from privasso.design import optimal_design, save_design
 
     check_ending("--plot", files.plot, *FIGURES)
-    budget, records = ask.budgets()
-    target, model, n_features = ask.target(budget or records), columns.model(), columns.n_features
+    (target, budget), model, n_features = ask.target(), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"
-    if records is not None or ask.mechanism == "objective":
+    if ask.record_dp or ask.mechanism == "objective":
         where = "mechanism objective"
     if where is not None and (files.out is not None or files.plot is not None):
         raise ValueError(f"--out and --plot are not for {where}; use --json to keep it")
@@ -142,7 +139,7 @@ def design(
                 best.comparison()  # takes longest, and is kept
         if files.out is not None:
             save_design(best, files.out)
-        tell(record(best) if as_json else text(best, budget))
+        tell(_record(best) if as_json else _text(best, budget))
         if files.plot is not None:
             from privasso.cli._plots import draw_design
 
@@ -151,3 +148,145 @@ def design(
         if not as_json:
             for path in filter(None, (files.out, files.plot)):
                 print(f"wrote {path}")
+
+
+#: Fields of the JSON object: of noise on Fᵀy and of objective perturbation, each for independent
+#: and for correlated columns.
+_FIELDS = {
+    (False, False): "lam noise E rho_hat stability onavekl multiplier null_error nearly_null "
+    "constraint comparison",
+    (False, True): "lam sigma noise E E_standard_error rho_hat n_features stability onavekl "
+    "onavekl_standard_error weight certificate constraint comparison",
+    (True, False): "mechanism covers epsilon delta kappa t lam sigma gamma radius noise ridge E "
+    "rho_hat explained null_error nearly_null",
+    (True, True): "mechanism covers epsilon delta kappa t radius lam sigma noise E "
+    "E_standard_error rho_hat n_features null_error nearly_null comparison",
+}
+_HEADS = {"noise": "tuned for the same target", "kappa": "κ", "lam": "λ", "sigma": "σ"}
+_HEADS |= {"E": "error E", "E_se": "±", "rho_hat": "ρ̂", "onavekl": "OnAveKL"}
+_USELESS = (
+    "Warning: releasing nothing has the error {:.4g}. At this privacy the model is hardly worth "
+    "fitting; more rows per column would help."
+)
+
+
+def _kind(best: Any) -> tuple[bool, bool]:
+    """Whether it is objective perturbation, and whether columns are correlated."""
+    return hasattr(best, "kappa"), best.point.model.covariance is not None
+
+
+def _record(best: Any) -> dict[str, object]:
+    """The design as plain values; null where a number is not finite."""
+    from privasso.noise import noise_to_dict
+
+    point, kind = best.point, _kind(best)
+    computed = {
+        "mechanism": lambda: "objective",
+        "E_standard_error": lambda: point.standard_errors.E,
+        "n_features": lambda: point.model.covariance.n_columns,
+        "onavekl": lambda: finite(best.onavekl()),
+        "onavekl_standard_error": lambda: finite(point.onavekl_error),
+        "multiplier": lambda: finite(best.multiplier),
+        "noise": lambda: _shape(best) if kind[1] else noise_to_dict(best.noise),
+        "ridge": lambda: noise_to_dict(best.ridge),
+        "constraint": lambda: {"kind": best.constraint.kind, "target": best.constraint.target},
+        "comparison": lambda: _compared(best),
+    }
+    names = _FIELDS[kind].split()
+    plain = {name: getattr(best, name, getattr(point, name, None)) for name in names}
+    return {name: computed[name]() if name in computed else plain[name] for name in names}
+
+
+def _compared(best: Any) -> Any:
+    """The designs beside this one: by their names, or for correlated columns in a list."""
+    if _kind(best)[1]:
+        rows = best.comparison().iter_rows(named=True)
+        return [{k: x if isinstance(x, str) else finite(x) for k, x in r.items()} for r in rows]
+    return {name: _numbers(one, one.ratio) for name, one in best.comparison.items()}
+
+
+def _numbers(one: Any, ratio: float) -> dict[str, float | None]:
+    sigma = one.noise.sigma if hasattr(one, "noise") else one.sigma
+    numbers = {"E": one.E, "lam": one.lam, "sigma": sigma, "onavekl": one.onavekl()}
+    return {name: finite(x) for name, x in (numbers | {"ratio": ratio}).items()}
+
+
+def _shape(best: Any) -> str:
+    """The shape: a power of C or of v, or the weight whose best shape it is."""
+    gamma, correlated = getattr(best.noise, "gamma", None), _kind(best)[1]
+    if type(best.noise).__name__ == "MatrixPower":
+        return f"C^{gamma:.3g}"
+    if gamma is None:
+        return f"full, W = {best.weight}"
+    return f"diagonal, v^{gamma:g}" if correlated else f"v^{gamma:.2f}"
+
+
+def _text(best: Any, budget: LabelDP | None) -> str:
+    """The design and what is predicted for it; `budget` is that of --label-dp."""
+    from privasso.privacy import exactly, rounded_up
+
+    (formal, correlated), point, model = _kind(best), best.point, best.point.model
+    level = best.sigma if formal or correlated else best.noise.sigma
+    use = f"Clip residuals at κ = {best.kappa:.4g}; use" if formal else "Use"
+    use += f" λ = {best.lam:.4g}, {'σ' if formal else 'σ_η'} = {level:.4g}"
+    use += f" and t = {best.t:.4g}; ridge and" if formal else ","
+    use += f" noise {'covariance' if correlated else 'variance'} ∝ {_shape(best)}."
+    error = f"{point.E:.4g}" + (f" ± {point.standard_errors.E:.2g}" if correlated else "")
+    least = f"label noise alone {model.sigma_xi**2:.4g}"
+    if hasattr(best, "null_error"):
+        least += f", releasing nothing {best.null_error:.4g}"
+    predicted = f"Predicted: error {error} on a new record ({least}), "
+    if formal and not correlated:
+        predicted += f"{best.explained:.1%} of the signal explained, "
+    predicted += f"{point.rho_hat:.1%} of the coefficients nonzero"
+    if not formal:
+        predicted += f", OnAveKL {best.onavekl():.4g}, ρ̂/α = {point.stability:.2f}"
+    said, met = [use, f"{predicted}."], best if formal else budget
+    words = "" if met is None else f"ε = {rounded_up(met.epsilon)}, δ = {rounded_up(met.delta)}"
+    words = f"The noise meets {words} for "
+    if formal:
+        public = "the covariance C is" if correlated else "scales of columns are"
+        said.append(
+            f"{words}{best.covers} where ‖f‖ ≤ {best.radius:.4g} for all rows in units of the "
+            f"noise shape, and {public} public."
+        )
+    elif budget is not None:
+        low, high = map(exactly, budget.y_bounds)
+        said.append(
+            f"{words}labels in [{low}, {high}] on data of this model; a fit computes the level "
+            "again from its own rows."
+        )
+    if not formal or correlated:
+        found: Any = _compared(best)
+        if not correlated:
+            said.append(_against_isotropic(best))
+            own = {"noise": "this design", **_numbers(best, 1.0)}
+            found = [own, *({"noise": name, **x} for name, x in found.items())]
+        head = [str(_HEADS.get(name, name)) for name in found[0]]
+        said.append(aligned([head, *(_cells(row.values()) for row in found)]))
+    if getattr(best, "certificate", None) is not None:
+        said.append(
+            "No noise of the same sensitivity has a smaller tr(WΣ), to a relative accuracy of "
+            f"{max(best.certificate, 0.0):.0e}; W is the best of three that were tried."
+        )
+    if getattr(best, "nearly_null", False) and not (formal and correlated):
+        said.append(_USELESS.format(best.null_error))
+    return "\n".join(said if formal else [*said, NO_BOUND])
+
+
+def _cells(numbers: Iterable[Any]) -> list[str]:
+    return ["—" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in numbers]
+
+
+def _against_isotropic(best: OptimalDesign) -> str:
+    """What the design gains over noise of one size, and the price of what it must meet."""
+    ratio, price = best.comparison["isotropic"].ratio, best.constraint.price_in_words
+    said = "Isotropic noise on all columns cannot meet the target."
+    if math.isfinite(ratio):
+        by_error = best.constraint.kind == "max_error"
+        what, same = ("OnAveKL", "error") if by_error else ("The error", "privacy")
+        less = f"{1.0 - 1.0 / ratio:.0%} lower"
+        said = f"{what} is {less} than with isotropic noise at the same {same}."
+    if not all(math.isfinite(other.E) for other in best.comparison.values()):
+        said += " What cannot (—) may be possible for a given number of columns: --n-features."
+    return f"{said} Price of the constraint, {price.format(best.multiplier)}."

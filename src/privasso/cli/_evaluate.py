@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped, json_text
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import (
     DATA,
     AsJson,
@@ -110,8 +110,8 @@ def _found(
 ) -> Evaluation:
     """Read the rows, and ask."""
     from privasso.blocks import RowBlocks
+    from privasso.cli._fit_check import privacy_from
     from privasso.cli._fit_plan import about_file
-    from privasso.cli._fit_privacy import privacy_from
     from privasso.cli._fit_read import opened
     from privasso.cli._ledger import opened as ledger_at
     from privasso.cli._progress import working

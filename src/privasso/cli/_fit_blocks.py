@@ -14,9 +14,9 @@ from typing import Any
 from privasso._text import escaped
 from privasso._threads import n_threads
 from privasso.blocks import RowBlocks, on_dask, open_files
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_read import FitTable, declared, names_in, target_of
-from privasso.cli._fit_settings import FitSettings
-from privasso.cli._progress import passes
+from privasso.cli._progress import counting
 from privasso.encoding import Dictionary, Encoding, LevelEntry, NumberCode
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -103,8 +103,12 @@ def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[F
     blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries, fill=fill)
     streamed = memory is not None and memory < _OWN + _IN_MEMORY * n_rows * len(names)
     engine = _on_engine(settings, blocks, jobs) if labels else contextlib.nullcontext(blocks)
-    with engine as engaged, passes(n_rows, quiet=quiet or not labels) as show:
-        shown = replace(engaged, streamed=streamed).reporting_to(show)
+    with engine as engaged, counting("Pass 1", quiet=quiet or not labels) as show:
+
+        def report(done: Any) -> None:
+            show(done.rows, n_rows, f"Pass {done.passes + 1}")
+
+        shown = replace(engaged, streamed=streamed).reporting_to(report)
         yield FitTable(shown, None, names, target, dictionary, encoding)
 
 

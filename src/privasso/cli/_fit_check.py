@@ -1,13 +1,21 @@
-"""Options of `privasso fit` that contradict or need one another, before anything is read."""
+"""What `privasso fit` protects, and options that contradict or need one another.
+
+What the library refuses anyway, in words that begin with the argument, is not refused here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from privasso._text import escaped
-from privasso._validation import positive_float
-from privasso.cli._fit_privacy import privacy_from
-from privasso.cli._fit_settings import FitSettings
+from privasso._types import Matrix
+from privasso.cli._fit import FitSettings
+from privasso.cli._options import label_budget, named, option_name
+from privasso.encoding import Dictionary
 from privasso.fit import Plan
-from privasso.privacy import Privacy
+from privasso.privacy import OnAverage, Privacy, RecordDP
+from privasso.tables import open_table
 
 #: Options that were decided when a kept release was made.
 DECIDED = (
@@ -17,6 +25,22 @@ DECIDED = (
     "noise", "design", "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run",
     "no_target_column",
 )  # fmt: skip
+#: Options that only some kinds of privacy have, these kinds, and what holds for the others.
+_KINDS = ("label_dp", "record_dp", "on_average")
+_ONLY = (
+    ("sigma scales", ("on_average",), "a budget sets the noise by itself"),
+    ("bounds private_scales shape share", ("record_dp",), "other covariates need no bounds"),
+    ("noise design", ("label_dp", "on_average"), "under --record-dp bounds shape the noise"),
+    ("categorical keep missing", ("label_dp", "on_average"),
+     "under --record-dp the data dictionary of --bounds says what a column is"),
+    ("time_limit", ("label_dp", "on_average"),
+     "under --record-dp when a fit ends would depend on the data"),
+    ("epsilon delta y_bounds", ("label_dp", "record_dp"), "--on-average has no ε"),
+    ("mechanism neighbours kappa t screen intervals", ("label_dp", "record_dp"),
+     "--on-average has no budget"),
+)  # fmt: skip
+#: The smallest ε for which a minimiser is found and certified in floating-point numbers.
+_LEAST_EPSILON = 1e-5
 #: Why a fit leaves nothing that models at other λ could be solved from.
 _ON_AVERAGE = (
     "--label-dp: under --on-average only the coefficients at one λ are published, and nothing else "
@@ -35,43 +59,68 @@ _OBJECTIVE = (
 def check(settings: FitSettings) -> None:
     """Refuse options that contradict or need one another."""
     _check_storage(settings)
-    kinds = settings.given("label_dp", "record_dp", "on_average", "from_release")
-    if kinds is None and settings.target is None:
+    x = settings
+    if x.given(*_KINDS, "from_release", "target") is None:
         raise ValueError(
             "a fit needs a column to predict and what is to be protected; try privasso fit "
-            f"{escaped(settings.source)} --target COLUMN --label-dp --epsilon 1 --delta 1e-6 "
+            f"{escaped(x.source)} --target COLUMN --label-dp --epsilon 1 --delta 1e-6 "
             "--y-bounds LOW HIGH --dry-run"
         )
-    if settings.out is None and not settings.dry_run:
-        raise ValueError("--out MODEL.json says where the model goes; it is missing")
-    settings.lam_value()
-    settings.lams()
-    settings.named_classes()
-    if settings.time_limit is not None:
-        positive_float("--time-limit", settings.time_limit)
-    if settings.lam_path is not None and settings.path_out is None and settings.report is None:
-        raise ValueError("--lam-path needs --path-out or --report to show the path in")
-    if settings.from_release is not None:
-        decided = settings.given(*DECIDED)
-        if decided is not None:
-            raise ValueError(
-                f"{decided} cannot be given with --from-release, because the release was made with "
-                "a value of its own; leave it out"
-            )
-        return
-    if settings.no_target_column and not settings.dry_run:
-        raise ValueError(
-            "--no-target-column belongs to --dry-run: a fit needs the column of labels"
+    _refuse(
+        x.out is None and not x.dry_run, "--out MODEL.json says where the model goes; it is missing"
+    )
+    x.lam_value()
+    x.lams()
+    x.named_classes()
+    _refuse(
+        x.lam_path is not None and x.path_out is None and x.report is None,
+        "--lam-path needs --path-out or --report to show the path in",
+    )
+    decided = None if x.from_release is None else x.given(*DECIDED)
+    _refuse(
+        decided is not None,
+        f"{decided} cannot be given with --from-release, because the release was made with a value "
+        "of its own; leave it out",
+    )
+    if x.from_release is None:
+        _check_fit(x)
+
+
+def _check_fit(x: FitSettings) -> None:
+    """Refuse options that contradict or need one another where labels are read."""
+    _refuse(
+        x.no_target_column and not x.dry_run,
+        "--no-target-column belongs to --dry-run: a fit needs the column of labels",
+    )
+    _refuse(
+        bool(x.references) and x.record_dp and x.bounds in (None, "private"),
+        "--reference needs --bounds FILE with the levels of the column",
+    )
+    x.screened()
+    privacy = privacy_from(x)
+    if x.binary:
+        privacy = privacy.for_classes()
+        _refuse(
+            x.intervals in ("least-squares", "huber"),
+            "with --binary intervals are about odds ratios; give --intervals alone",
         )
-    settings.missing_rule()
-    if settings.references and settings.record_dp and settings.bounds in (None, "private"):
-        raise ValueError("--reference needs --bounds FILE with the levels of the column")
-    settings.screened()
-    _check_privacy(settings, privacy_from(settings))
-    settings.named_loss()
-    _ = settings.targets
-    settings.named_noise()
-    settings.rng()
+    if x.record_dp and x.mechanism not in ("statistics", "auto"):
+        _check_reuse(x, _OBJECTIVE)
+    if x.on_average:
+        _refuse(
+            x.lam_value() is None and not x.dry_run,
+            "--on-average needs a number for --lam: choosing it from the data would leak; "
+            "--dry-run suggests one",
+        )
+        _check_reuse(x, _ON_AVERAGE)
+        _refuse(
+            x.ledger is not None,
+            "--ledger needs --label-dp or --record-dp: --on-average bounds no loss to charge",
+        )
+    x.named_loss()
+    _ = x.targets
+    x.named_noise()
+    x.rng()
 
 
 def check_plan(settings: FitSettings, plan: Plan) -> None:
@@ -82,65 +131,124 @@ def check_plan(settings: FitSettings, plan: Plan) -> None:
         _check_reuse(settings, _OBJECTIVE)
 
 
-def _check_privacy(settings: FitSettings, privacy: Privacy) -> None:
-    """Refuse what the kind of privacy does not have."""
-    if settings.binary:
-        privacy = privacy.for_classes()
-        if settings.screen not in (None, "all") and settings.label_dp:
-            raise ValueError("--screen is for linear models; leave --binary or --screen out")
-    if settings.record_dp and settings.mechanism not in ("statistics", "auto"):
-        _check_reuse(settings, _OBJECTIVE)
-    if settings.binary and settings.intervals in ("least-squares", "huber"):
-        raise ValueError("with --binary intervals are about odds ratios; give --intervals alone")
-    if settings.on_average:
-        if settings.lam_value() is None and not settings.dry_run:
-            raise ValueError(
-                "--on-average needs a number for --lam: choosing it from the data would leak; "
-                "--dry-run suggests one"
-            )
-        _check_reuse(settings, _ON_AVERAGE)
-    if settings.ledger is not None and not privacy.formal:
+def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) -> Privacy:
+    """Return what to protect; options that are missing or belong to another kind are refused.
+
+    A shape from public rows needs the `dictionary` of the columns that are used; without one it is
+    left out.
+    """
+    kinds = [kind for kind in _KINDS if getattr(settings, kind)]
+    if len(kinds) != 1:
         raise ValueError(
-            "--ledger needs --label-dp or --record-dp: --on-average bounds no loss to charge"
+            "say what to protect: --label-dp for differential privacy of the labels, --record-dp "
+            "for that of whole records, or --on-average for noise without a worst-case claim"
         )
+    for names, having, otherwise in _ONLY:
+        option = None if kinds[0] in having else settings.given(*names.split())
+        belongs = " or ".join(map(option_name, having))
+        _refuse(option is not None, f"{option} belongs to {belongs}; {otherwise}")
+    epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.label_bounds
+    _refuse(
+        epsilon is not None and 0.0 < epsilon < _LEAST_EPSILON,
+        f"--epsilon must be at least {_LEAST_EPSILON:g}: with less the noise is larger than "
+        "any result, and whether one is found depends on the data",
+    )
+    if settings.on_average:
+        level = settings.sigma
+        if level is None and settings.saved is not None:
+            level = settings.saved.noise.sigma
+        if level is None:
+            raise ValueError("--on-average needs --sigma, the level of the noise, or --design")
+        return OnAverage(level)
+    if settings.label_dp:
+        budget = label_budget(True, epsilon, delta, y_bounds)
+        assert budget is not None
+        return replace(budget, **_given(settings, "mechanism", "neighbours", "kappa", "t"))
+    unbounded = settings.bounds is None and not settings.genotypes
+    if epsilon is None or delta is None or y_bounds is None or unbounded:
+        raise ValueError(
+            "--record-dp needs --epsilon, --delta, --y-bounds LOW HIGH and --bounds FILE, a data "
+            "dictionary that `privasso bounds` makes a template of, or --bounds private; choose "
+            "all of them before looking at the data"
+        )
+    private = settings.bounds == "private" or settings.private_scales or settings.shape == "private"
+    _refuse(
+        settings.share is not None and not private,
+        "--share is for what is found in the data before the fit, and nothing is; leave it out, or "
+        "ask for private bounds, scales or a private shape",
+    )
+    known: Any = None if settings.dictionary is None else settings.dictionary.bounds
+    if settings.bounds is None:
+        known = 0.0, 2.0  # copies of an allele
+    shape = settings.shape
+    if shape not in (None, "private"):
+        shape = None if dictionary is None else _public_rows(shape, dictionary)
+    return RecordDP(
+        epsilon,
+        delta,
+        bounds="private" if known is None else known,
+        y_bounds=y_bounds,
+        scales="private" if settings.private_scales else None,
+        shape=shape,
+        **_given(settings, "mechanism", "neighbours", "share", "kappa", "t"),
+    )
+
+
+def _given(settings: FitSettings, *names: str) -> dict[str, Any]:
+    """Those of the options that were given."""
+    found = {name: getattr(settings, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _public_rows(file: str, dictionary: Dictionary) -> Matrix:
+    """The rows of the file of --shape, encoded as those of the fit."""
+    table = open_table(file)
+    with named("--shape", ValueError):
+        return dictionary.matrix(table.declared(dictionary)[0])
+
+
+def _refuse(wrong: bool, why: str) -> None:
+    if wrong:
+        raise ValueError(why)
 
 
 def _check_reuse(settings: FitSettings, needed: str) -> None:
     """Refuse options for models at other λ, which need what is said."""
     option = settings.given("lam_path", "path_out", "keep_release")
-    if option is not None:
-        raise ValueError(f"{option} needs {needed}")
+    _refuse(option is not None, f"{option} needs {needed}")
 
 
 def _check_storage(settings: FitSettings) -> None:
     """Refuse options that a table in blocks, or one of genotypes, does not have."""
-    if settings.labels is not None and not settings.genotypes:
-        raise ValueError("--labels is for genotypes, a .bed file; name a column with --target")
-    if settings.genotypes and settings.in_blocks:
-        raise ValueError("a .bed file is one file; leave out --engine, --memory and patterns")
-    if settings.engine not in (None, "local", "dask"):
-        raise ValueError(f"--engine must be local or dask, not {settings.engine!r}")
-    if settings.scheduler is not None and settings.engine != "dask":
-        raise ValueError("--scheduler needs --engine dask")
-    if settings.in_blocks:
-        _check_blocks(settings)
-    if settings.data is not None and settings.data.is_dir():
-        raise ValueError(
-            f"{escaped(settings.data)} is a folder, not a file; all of its Parquet files are one "
-            f"table with '{escaped(settings.data / '*.parquet')}', in quotes"
+    x, data = settings, settings.data
+    _refuse(
+        x.labels is not None and not x.genotypes,
+        "--labels is for genotypes, a .bed file; name a column with --target",
+    )
+    _refuse(
+        x.genotypes and x.in_blocks,
+        "a .bed file is one file; leave out --engine, --memory and patterns",
+    )
+    _refuse(
+        x.engine not in (None, "local", "dask"), f"--engine must be local or dask, not {x.engine!r}"
+    )
+    _refuse(x.scheduler is not None and x.engine != "dask", "--scheduler needs --engine dask")
+    if x.in_blocks:
+        _refuse(
+            not (x.record_dp or x.label_dp),
+            "tables in blocks (--engine, --memory) need --record-dp or --label-dp",
         )
-
-
-def _check_blocks(settings: FitSettings) -> None:
-    if not (settings.record_dp or settings.label_dp):
-        raise ValueError("tables in blocks (--engine, --memory) need --record-dp or --label-dp")
-    option, why = None, " for --label-dp"
-    if settings.label_dp:
-        option = settings.given("report", "dry_run", "scales", "categorical", "reference")
-    if option is None:
-        option, why = settings.given("classes", "binary", "from_release", "row_names"), ""
-    if option is not None:
-        raise ValueError(
+        option, why = x.given("classes", "binary", "from_release", "row_names"), ""
+        wider = ("report", "dry_run", "scales", "categorical", "reference")
+        if x.label_dp and x.given(*wider) is not None:
+            option, why = x.given(*wider), " for --label-dp"
+        _refuse(
+            option is not None,
             f"{option} needs the whole table in memory{why}, and this one is read in blocks; leave "
-            "it out"
+            "it out",
+        )
+    if data is not None and data.is_dir():
+        raise ValueError(
+            f"{escaped(data)} is a folder, not a file; all of its Parquet files are one table with "
+            f"'{escaped(data / '*.parquet')}', in quotes"
         )

@@ -12,16 +12,9 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso.blocks import variants_of
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._options import named
-from privasso.encoding import (
-    Columns,
-    Dictionary,
-    Encoding,
-    LevelEntry,
-    NumberEntry,
-    learn_encoding,
-)
+from privasso.encoding import Columns, Dictionary, Encoding, LevelEntry, NumberEntry, learn_encoding
 from privasso.fit import Name, Outcome, Plan
 from privasso.tables import NUMBERS, BedTable, Table, open_table
 
@@ -150,7 +143,7 @@ def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[s
     keep = _some_of("--keep", settings.keep, names)
     try:
         found = learn_encoding(
-            columns, missing=settings.missing_rule(), keep=names if settings.features else keep
+            columns, missing=settings.missing or "error", keep=names if settings.features else keep
         )
     except ValueError:
         table.check_header()  # cells of a record that are taken for names are not shown

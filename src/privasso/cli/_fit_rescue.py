@@ -12,7 +12,7 @@ from pathlib import Path
 from privasso._files import write_whole
 from privasso._text import escaped
 from privasso.artefact import model_text, release_text
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit import FitSettings
 from privasso.cli._progress import screen
 from privasso.fit import Outcome
 

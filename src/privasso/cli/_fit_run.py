@@ -11,12 +11,11 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso.artefact import load_release
-from privasso.cli._fit_command import command_of, solve_again_command
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_plan import assumptions_of, foreseen, planned
 from privasso.cli._fit_read import FitTable, classes_words, opened, table_of
 from privasso.cli._fit_rescue import Paid
-from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_show import show
+from privasso.cli._fit_show import command_of, show, solve_again_command
 from privasso.cli._fit_write import PATH_POINTS, FitResult, rehearse, write_files
 from privasso.cli._options import named
 from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs

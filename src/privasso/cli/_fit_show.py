@@ -1,14 +1,20 @@
-"""What `privasso fit` prints."""
+"""What `privasso fit` prints, and the command that does it again."""
 
 from __future__ import annotations
+
+import shlex
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
 from privasso._text import aligned, escaped, json_text
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_write import FitResult
+from privasso.cli._options import option_name
 from privasso.encoding import Encoding, LevelCode
 from privasso.privacy import Guarantee, meaning
-from privasso.report import FitFacts, interval, interval_words, noise_words
+from privasso.report import FitFacts, coefficient_cells, interval_words, noise_words
 
 #: Coefficients that are printed; the others are counted.
 _MOST, _LONGEST_NAME = 12, 32
@@ -56,41 +62,27 @@ def show(result: FitResult, as_json: bool) -> None:
 
 def _print_coefficients(facts: FitFacts) -> None:
     """Print the largest coefficients with their effects, or what to do if all are zero."""
-    support, model = facts.shown, facts.model
     if not facts.support.size:
         print(_advice(facts))
-    if not support.size:
+    if not facts.shown.size:
         return
-    shown, units = support[:_MOST], facts.units
-    rows = [["  ", "coefficient"], *(_row(facts.names[k], float(model.coef[k])) for k in shown)]
-    rows.append(_row("(intercept)", model.intercept))
-    if units is not None:
-        effects = [f"{model.coef[k] * units[k]:+.4g}" for k in shown]
-        for row, cell in zip(rows, [f"effect of its {facts.rise}", *effects, ""], strict=True):
-            row.append(cell)
-    if model.intervals is not None:
-        ends = model.confint()
-        _add(rows, "95 % interval", [*(interval(*ends[k]) for k in shown), ""])
-    notes = [facts.notes[k] for k in shown]
-    if any(notes):
-        _add(rows, "", [*notes, ""])
+    cells, (names, shown) = coefficient_cells(facts), (facts.names, facts.shown)
+    heads = ["" if head == "note" else head for head in cells]
+    lines = [_row(names[k], *line) for k, *line in zip(shown, *cells.values(), strict=True)]
+    rows = [["  ", *heads], *lines[:_MOST]]
+    rows.append(_row("(intercept)", f"{facts.model.intercept:.5g}", *[""] * (len(cells) - 1)))
     print(f"\n{aligned(rows)}")
-    if support.size > _MOST:
-        print(f"  … and {support.size - _MOST} smaller ones, which the model file holds")
-    if model.intervals is not None:
+    if shown.size > _MOST:
+        print(f"  … and {shown.size - _MOST} smaller ones, which the model file holds")
+    if facts.model.intervals is not None:
         print("\n".join(["", *interval_words(facts)]))
     print()
 
 
-def _add(rows: list[list[str]], head: str, cells: list[str]) -> None:
-    for row, cell in zip(rows, [head, *cells], strict=True):
-        row.append(cell)
-
-
-def _row(name: str, number: float) -> list[str]:
+def _row(name: str, *cells: str) -> list[str]:
     name = escaped(name)
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-    return [f"  {short}", f"{number:+.5g}"]
+    return [f"  {short}", *cells]
 
 
 def _advice(facts: FitFacts) -> str:
@@ -128,3 +120,67 @@ def _loud(text: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
+
+
+def command_of(name: str, settings: Any) -> str:
+    """The command that does this again, with the options that were given, one per line."""
+    lines = [_words("privasso", name, *_data(settings))]
+    for field in fields(settings):
+        option, value = option_name(field.name), getattr(settings, field.name)
+        if field.name in ("data", "force") or value in (field.default, []):
+            continue
+        if value is True:
+            lines.append(option)
+        elif isinstance(value, tuple):
+            lines.append(" ".join([option, *map(_number, value)]))
+        elif isinstance(value, list):
+            lines += [_words(option, str(part)) for part in value]
+        else:
+            lines.append(_words(option, _number(value) if isinstance(value, float) else str(value)))
+    return " \\\n    ".join(lines)
+
+
+def solve_again_command(settings: FitSettings) -> str | None:
+    """The command that solves from the kept release at another λ, if there is one."""
+    where = settings.from_release or settings.keep_release
+    if where is None:
+        return None
+    data = () if settings.record_dp else _data(settings)
+    words = ["privasso", "fit", *data, "--from-release", str(where)]
+    classes = [] if settings.classes is None else ["--classes", settings.classes]
+    words += classes or (["--binary"] if settings.binary else [])
+    words += ["--row-names"] if data and settings.row_names else []
+    return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
+
+
+def _data(settings: FitSettings) -> tuple[str, ...]:
+    return () if settings.data is None else (str(settings.data),)
+
+
+def _number(value: float) -> str:
+    """The shortest decimals that stand for the same number.
+
+    >>> _number(1e-05), _number(140.0), _number(0.1 + 0.2)
+    ('1e-05', '140', '0.30000000000000004')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
+def _words(*words: str) -> str:
+    r"""Words of a command, quoted for a shell; control characters appear as escapes.
+
+    Examples
+    --------
+    >>> print(_words("fit", "my data.csv", "a\nb's"))
+    fit 'my data.csv' $'a\nb\'s'
+    """
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_char, word))}'"
+        for word in words
+    )
+
+
+def _char(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":  # a byte of a path that is not Unicode
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return f"\\{char}" if char in "\\'" else escaped(char)

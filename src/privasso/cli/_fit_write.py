@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from privasso.artefact import model_text, release_text
+from privasso.cli._fit import FitSettings
 from privasso.cli._fit_read import FitTable
 from privasso.cli._fit_rescue import RELEASE, RESULT
-from privasso.cli._fit_settings import FitSettings
 from privasso.cli._outputs import Outputs, check_room
 from privasso.fit import CoefficientPath, Plan, ReleasedModel
 from privasso.programs import made_up_intervals

@@ -33,10 +33,7 @@ def create(
     tell(record if as_json else str(made))
 
 
-def show(
-    path: Path = argument("File of the ledger."),
-    as_json: AsJson = False,
-) -> None:
+def show(path: Path = argument("File of the ledger."), as_json: AsJson = False) -> None:
     """Show what was charged to a ledger, what that is together, and what is left.
 
     Example: `privasso ledger show budget.json`

@@ -47,12 +47,7 @@ class ModelSettings:
         >>> ModelSettings(scales="lognormal:0,1").model()
         Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=LogNormal(mu=0.0, sigma=1.0))
         """
-        from privasso.model import (
-            COVARIANCE_NAMES,
-            GivenCovariance,
-            Model,
-            covariance_from_name,
-        )
+        from privasso.model import COVARIANCE_NAMES, GivenCovariance, Model, covariance_from_name
         from privasso.tables import open_table
 
         model = Model(self.alpha, self.rho, self.sigma_xi, scale_law(self.scales))

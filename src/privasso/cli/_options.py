@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -34,8 +34,7 @@ LabelDpFlag = Annotated[
 ]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε of the guarantee.")]
 Delta = Annotated[
-    float | None,
-    typer.Option("--delta", help="δ of the guarantee, far below 1/rows."),
+    float | None, typer.Option("--delta", help="δ of the guarantee, far below 1/rows.")
 ]
 YBounds = Annotated[
     tuple[float, float] | None,
@@ -50,11 +49,10 @@ AsJson = Annotated[
 ]
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace files that exist, whatever they are.", metavar="")
+    bool, typer.Option("--force", help="Replace files that exist, whatever they are.")
 ]
 Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar=""),
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar="")
 ]
 
 #: Printed with every on-average KL divergence.
@@ -105,6 +103,8 @@ def _parameter(name: str, hint: object, default: object) -> inspect.Parameter:
             hint = Annotated[hint, typer.Argument(**more)]
         elif more:
             hint = Annotated[hint, typer.Option(option_name(name), **more)]
+    if get_args(hint)[:1] == (bool,):
+        get_args(hint)[1].metavar = ""  # so that its help does not say that it takes a value
     if default is ... or default is dataclasses.MISSING:
         default = inspect.Parameter.empty
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -147,10 +147,7 @@ def tell(what: str | dict[str, object]) -> None:
 
 
 def label_budget(
-    label_dp: bool,
-    epsilon: float | None,
-    delta: float | None,
-    y_bounds: tuple[float, float] | None,
+    label_dp: bool, epsilon: float | None, delta: float | None, y_bounds: tuple[float, float] | None
 ) -> LabelDP | None:
     """Return the budget that the options describe, or None without --label-dp.
 

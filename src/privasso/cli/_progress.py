@@ -72,12 +72,7 @@ def screen() -> TextIO:
 @contextlib.contextmanager
 def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     """Show what is being done and the time since it began, on a terminal only."""
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with _bar(*columns, quiet=quiet) as bar:
-        if bar is not None:
-            bar.add_task(what, total=None)
+    with _bar(what, quiet=quiet):
         yield
 
 
@@ -90,66 +85,27 @@ def counting(
     Without a terminal nothing is shown, or with `lines` one line per stage; a stage is the part
     of the description before a colon.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    console = Console(stderr=True, highlight=False)
     seen: set[str] = set()
-
-    def line(done: int, total: int, description: str = what) -> None:
-        stage = description.partition(":")[0]
-        if lines and not quiet and _silent.get() is None and stage not in seen:
-            console.print(f"{stage} ({done} of {total})", soft_wrap=True)
-        seen.add(stage)
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Elapsed(),
-        TextColumn("left:"), Remaining(),
-    )  # fmt: skip
-    with _bar(*columns, quiet=quiet) as bar:
-        if bar is None:
-            yield line
-            return
-        task = bar.add_task(what, total=None)
+    with _bar(what, "{task.completed:,.0f} of {task.total:,.0f}", "left:", quiet=quiet) as bar:
 
         def show(done: int, total: int, description: str = what) -> None:
-            bar.update(task, completed=done, total=total, description=description)
+            stage = description.partition(":")[0]
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done, total=total, description=description)
+            elif lines and not quiet and _silent.get() is None and stage not in seen:
+                print(f"{stage} ({done} of {total})", file=sys.stderr)
+            seen.add(stage)
 
         yield show
 
 
 @contextlib.contextmanager
-def passes(n_rows: int, *, quiet: bool = False) -> Iterator[Callable[[Any], None] | None]:
-    """Show rows read of a table in blocks, the number of the pass and the time left in it.
-
-    It yields a function that takes the `Progress` of the blocks, or None where nothing is shown.
-    """
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("Pass {task.fields[number]}"), BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"), TimeElapsedColumn(),
-        TextColumn("left in this pass:"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with _bar(*columns, quiet=quiet) as bar:
-        if bar is None:
-            yield None
-            return
-        task = bar.add_task("", total=n_rows, number=1)
-
-        def show(progress: Any) -> None:
-            bar.update(task, completed=progress.rows, number=progress.passes + 1)
-
-        yield show
-
-
-@contextlib.contextmanager
-def _bar(*columns: Any, quiet: bool) -> Iterator[Any]:
-    """A bar of these columns on the screen for errors, or None if that is no terminal."""
+def _bar(what: str, *words: str, quiet: bool) -> Iterator[Any]:
+    """A bar, or a spinner without words, on the screen for errors; None if that is no terminal."""
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.progress import TimeRemainingColumn as Remaining
 
     quiet = quiet or _silent.get() is not None
     if not quiet:
@@ -158,7 +114,12 @@ def _bar(*columns: Any, quiet: bool) -> Iterator[Any]:
     if quiet or not console.is_terminal:
         yield None
         return
+    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), Elapsed()]
+    if words:
+        columns = [columns[1], BarColumn(), TextColumn(words[0]), Elapsed()]
+        columns += [TextColumn(words[1]), Remaining()]
     with Progress(*columns, console=console, transient=True) as bar:
+        bar.add_task(what, total=1 if words else None)
         yield bar
 
 
@@ -167,10 +128,10 @@ def _announce_compiling() -> None:
     """Say so, once, if kernels have to be compiled, as in the first run after an installation."""
     from numba.core import event
 
-    from privasso._kernel_cache import is_temporary
+    from privasso._threads import kernels_are_temporary
 
     often = "the first time that a command needs them"
-    if is_temporary():
+    if kernels_are_temporary():
         often = (
             "each time, because neither the folder of privasso nor yours for caches can be "
             "written; the variable NUMBA_CACHE_DIR may name one"

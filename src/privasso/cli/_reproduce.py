@@ -13,12 +13,6 @@ from privasso.cli._options import AsJson, Force, argument, option
 if TYPE_CHECKING:
     from privasso.paper import Reproduction
 
-#: Width of a terminal, in characters, from which the table shows the numbers too.
-WIDE = 140
-COLOURS = {
-    "confirmed": "green", "partly": "yellow", "undecided": "yellow", "contradicted": "red"
-}  # fmt: skip
-
 
 def reproduce(
     figures: list[str] | None = argument(
@@ -67,25 +61,13 @@ def reproduce(
 
 
 def _print(found: Reproduction) -> None:
-    """Print the claims with their verdicts, and where the files are."""
-    from rich.console import Console
-    from rich.table import Table
+    """Print the claims with their verdicts and numbers, and where the files are."""
+    from privasso.paper import parted
 
-    from privasso.paper.claims import parted
-
-    console = Console(highlight=False)
-    wide = console.width >= WIDE
     for name, part in parted(found.claims).items():
-        table = Table(title=name, title_justify="left", show_lines=True)
-        for column in ("", "claim", "verdict", "measured") if wide else ("", "claim", "verdict"):
-            table.add_column(column)
+        print(f"\n{name}")
         for claim, finding in part:
-            verdict = finding.verdict.value
-            colour = COLOURS.get(verdict, "dim")
-            cells = [claim.key, claim.statement, f"[{colour}]{verdict}[/{colour}]"]
-            table.add_row(*cells, *([finding.measured] if wide else []))
-        console.print(table)
-    console.print(
-        f"Claims with their tests and numbers: {found.folder / 'claims.md'}", soft_wrap=True
-    )
-    console.print(f"Page: {found.page}", soft_wrap=True)
+            print(f"{claim.key:<3} {finding.verdict.value:<13} {claim.statement}")
+            print(f"{'':17} {finding.measured}")
+    print(f"\nClaims with their tests and numbers: {found.folder / 'claims.md'}")
+    print(f"Page: {found.page}")

@@ -5,19 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from privasso._text import finite
 from privasso.cli._model_settings import ModelSettings
-from privasso.cli._options import (
-    FIGURES,
-    NO_BOUND,
-    AsJson,
-    Force,
-    check_ending,
-    option,
-    tell,
-)
+from privasso.cli._options import FIGURES, NO_BOUND, AsJson, Force, check_ending, option, tell
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
@@ -33,24 +25,19 @@ MEANING = {
 _MANY = 1000
 
 
-class _Prediction(NamedTuple):
-    """A fixed point, the critical noise level, and what is to be shown of both."""
-
-    point: FixedPoint
-    edge: float
-    leakage: dict[str, float]
-    """On-average divergences and attack; NaN where they are not known or do not exist."""
-    errors: dict[str, float]
-    """Standard errors of numbers that were simulated; empty where none was."""
-    asked: dict[str, Any]
-    """The options that say what the columns are like."""
-
-    @property
-    def words(self) -> list[str]:
-        """What the columns are like."""
-        if "covariance" not in self.asked:
-            return [self.asked["scales"]]
-        return [f"{self.asked['n_features']} columns", self.asked["covariance"]]
+#: What is printed: a name, the key of the JSON object, and what it means.
+_ROWS = (
+    ("E", "E", "prediction error on a new record, label noise included"),
+    ("ρ̂", "rho_hat", "fraction of nonzero coefficients"),
+    ("ρ̂/α", "stability", "stability: the estimator exists below 1"),
+    ("V", "V", "response of the other coefficients"),
+    ("OnAveKL", "onavekl", "one record replaced, whole released vector (average)"),
+    ("  bound", "onavekl_bound", "upper bound of it, for any covariance of noise"),
+    ("  paper", "onavekl_paper", "the same, coefficient by coefficient"),
+    ("attack", "attack_auc", "AUC of the best membership attack (average)"),
+    ("  gain", "attack_advantage", "its true- minus false-positive rate"),
+    ("critical σ", "critical_noise", "noise level at which the estimator ceases to exist"),
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +52,7 @@ class TheorySettings:
         "gram",
     )
     draws: int = option("Draws to average over, with --covariance.", 8)
-    plot: Path | None = option("Draw trajectory and trade-off to this file (png, pdf, svg).")
+    plot: Path | None = option("Draw error against leakage to this file (png, pdf, svg).")
     force: Force = False
 
 
@@ -85,111 +72,87 @@ def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = F
         outputs.claim("--plot", plot, PICTURE)
         simulated = columns.covariance is not None
         with working("Simulating effective problems", quiet=as_json or not simulated):
-            found = (_correlated if simulated else _independent)(settings, columns)
-        tell(_record(found) if as_json else _text(found))
+            fp, edge, record = _predicted(settings, columns)
+        tell(record if as_json else _text(fp, record))
         if plot is not None:
             from privasso.cli._plots import draw_theory
 
-            words = ", ".join(reversed(found.words))
-            draw_theory(found.point, found.edge, columns.n_features, words, plot)
+            draw_theory(fp, edge, columns.n_features, _columns(record), plot)
             if not as_json:
                 print(f"wrote {plot}")
 
 
-def _independent(settings: TheorySettings, columns: ModelSettings) -> _Prediction:
-    from privasso.noise import noise_from_name
-    from privasso.theory import critical_noise, state_evolution
-
-    model, n = columns.model(), columns.n_features
-    shape = noise_from_name("--noise", settings.noise, settings.sigma)
-    fp = state_evolution(model, settings.lam, shape, n_features=n)
-    edge = critical_noise(model, settings.lam, shape, n_features=n)
-    leakage = {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl(kind="paper")}
-    leakage |= _attack(fp) if fp.status.value == "stable" else {}
-    return _Prediction(fp, edge, leakage, {}, {"scales": repr(model.scales)})
-
-
-def _correlated(settings: TheorySettings, columns: ModelSettings) -> _Prediction:
-    """The same for correlated columns, by simulation."""
+def _predicted(
+    settings: TheorySettings, columns: ModelSettings
+) -> tuple[FixedPoint, float, dict[str, Any]]:
+    """The fixed point, the critical level of the noise, and all numbers as plain values."""
     import numpy as np
 
-    from privasso.noise import column_noise_from_name
-    from privasso.theory import correlated_edge, state_evolution
+    from privasso.noise import column_noise_from_name, noise_from_name
+    from privasso.theory import correlated_edge, critical_noise, state_evolution
 
-    rng, draws, model = np.random.default_rng(columns.seed), settings.draws, columns.model()
-    shape = column_noise_from_name("--noise", settings.noise, settings.sigma)
-    many = None if model.covariance.n_columns else _MANY
-    model = model.realised(columns.n_features or many, rng)
-    fp = state_evolution(model, settings.lam, shape, draws=draws, rng=rng)
-    ratio = correlated_edge(model, shape, draws=draws, rng=rng).ratio
-    leakage, errors = {"onavekl_bound": math.nan}, fp.standard_errors._asdict()
-    errors["onavekl"] = math.nan
-    if fp.status.value == "stable":
-        leakage["onavekl_bound"] = fp.onavekl("bound")
-        if fp.onavekl_is_known:
-            leakage |= {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl("paper")}
-            leakage |= _attack(fp)
-            errors["onavekl"] = fp.onavekl_error
-    asked = {
-        "covariance": columns.covariance, "n_features": model.covariance.n_columns,
-        "scales": repr(model.scales), "draws": fp.n_draws,
-    }  # fmt: skip
-    edge = settings.lam / ratio if ratio > 0.0 else math.inf
-    return _Prediction(fp, edge, leakage, errors, asked)
-
-
-def _attack(fp: FixedPoint) -> dict[str, float]:
-    """AUC and advantage of the predicted attack."""
-    attack = fp.attack()
-    return {"attack_auc": attack.auc, "attack_advantage": attack.advantage}
-
-
-def _record(found: _Prediction) -> dict[str, object]:
-    fp, model = found.point, found.point.model
-    missing = dict.fromkeys(
-        ("onavekl", "onavekl_paper", "attack_auc", "attack_advantage"), math.nan
-    )
-    numbers = {
-        "E": fp.E, "V": fp.V, "rho_hat": fp.rho_hat, "stability": fp.stability,
-        **missing, **found.leakage, "critical_noise": found.edge,
-    }  # fmt: skip
-    errors = {name: finite(value) for name, value in found.errors.items()}
-    return {
+    model, lam, n = columns.model(), settings.lam, columns.n_features
+    names = "onavekl", "onavekl_paper", "attack_auc", "attack_advantage"
+    leakage: dict[str, Any] = dict.fromkeys(names)
+    spread: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
+    if columns.covariance is None:
+        noise = noise_from_name("--noise", settings.noise, settings.sigma)
+        fp = state_evolution(model, lam, noise, n_features=n)
+        edge = critical_noise(model, lam, noise, n_features=n)
+        leakage |= {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl("paper")}
+    else:
+        rng, draws = np.random.default_rng(columns.seed), settings.draws
+        noise = column_noise_from_name("--noise", settings.noise, settings.sigma)
+        model = model.realised(n or (None if model.covariance.n_columns else _MANY), rng)
+        fp = state_evolution(model, lam, noise, draws=draws, rng=rng)
+        ratio = correlated_edge(model, noise, draws=draws, rng=rng).ratio
+        edge = lam / ratio if ratio > 0.0 else math.inf
+        asked = {"covariance": columns.covariance, "n_features": model.covariance.n_columns}
+        asked["draws"] = fp.n_draws
+        errors, leakage["onavekl_bound"] = {**fp.standard_errors._asdict(), "onavekl": None}, None
+        if fp.status.value == "stable":
+            leakage["onavekl_bound"] = fp.onavekl("bound")
+            if fp.onavekl_is_known:
+                leakage |= {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl("paper")}
+                errors["onavekl"] = fp.onavekl_error
+        spread = {"standard_errors": {name: finite(x) for name, x in errors.items()}}
+    if fp.status.value == "stable" and leakage["onavekl"] is not None:
+        attack = fp.attack()
+        leakage |= {"attack_auc": attack.auc, "attack_advantage": attack.advantage}
+    numbers = {name: getattr(fp, name) for name in ("E", "V", "rho_hat", "stability")}
+    numbers |= {**leakage, "critical_noise": edge}
+    given = {name: getattr(model, name) for name in ("alpha", "rho", "sigma_xi")}
+    given["scales"] = repr(model.scales)
+    return fp, edge, {
         "status": fp.status.value,
         **{name: finite(value) for name, value in numbers.items()},
-        **({"standard_errors": errors} if errors else {}),
-        "input": {
-            "alpha": model.alpha, "rho": model.rho, "sigma_xi": model.sigma_xi, **found.asked,
-            "lam": fp.lam, "noise": repr(fp.noise),
-        },
+        **spread,
+        "input": {**given, **asked, "lam": lam, "noise": repr(fp.noise)},
     }  # fmt: skip
 
 
-def _text(found: _Prediction) -> str:
+def _columns(record: dict[str, Any]) -> str:
+    """What the columns are like."""
+    asked = record["input"]
+    if "covariance" not in asked:
+        return asked["scales"]
+    return f"{asked['n_features']} columns, {asked['covariance']}"
+
+
+def _text(fp: FixedPoint, record: dict[str, Any]) -> str:
     """A line for each number, with its standard error where it was simulated."""
-    fp, model, leak, simulated = found.point, found.point.model, found.leakage, found.errors != {}
-    whole = "one record replaced" if simulated else "one record replaced, whole released vector"
-    rows = [
-        ("E", fp.E, "E", "prediction error on a new record, label noise included"),
-        ("ρ̂", fp.rho_hat, "rho_hat", "fraction of nonzero coefficients"),
-        ("ρ̂/α", fp.stability, "stability", "stability: the estimator exists below 1"),
-        ("V", fp.V, "V", "response of the other coefficients"),
-        ("OnAveKL", leak.get("onavekl"), "onavekl", f"{whole} (average)"),
-        ("  bound", leak.get("onavekl_bound"), "", "upper bound of it, for any covariance of noise")
-        if simulated
-        else ("  paper", leak["onavekl_paper"], "", "the same, coefficient by coefficient"),
-        ("attack", leak.get("attack_auc"), "", "AUC of the best membership attack (average)"),
-        ("  gain", leak.get("attack_advantage"), "", "its true- minus false-positive rate"),
-        ("critical σ", found.edge, "", "noise level at which the estimator ceases to exist"),
-    ]
+    errors, asked = record.get("standard_errors", {}), record["input"]
     lines = [
-        f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, "
-        f"σ_ξ = {model.sigma_xi:g}, {', '.join(found.words)}",
-        f"{'status':<12}{fp.status.value:<22}{MEANING[fp.status.value]}",
+        f"λ = {fp.lam:g}, {fp.noise!r}, α = {asked['alpha']:g}, ρ = {asked['rho']:g}, "
+        f"σ_ξ = {asked['sigma_xi']:g}, {_columns(record)}",
+        f"{'status':<12}{record['status']:<22}{MEANING[record['status']]}",
     ]
-    for name, value, error, meaning in rows:
-        missing, spread = value is None or math.isnan(value), found.errors.get(error, math.nan)
-        shown = "—" if missing else f"{value:.4g}" if simulated else f"{value:.6g}"
-        shown += f" ± {spread:.2g}" if spread > 0.0 else ""
+    for name, key, meaning in _ROWS:
+        if key not in record:
+            continue
+        endless = "∞" if key in ("E", "critical_noise") else "—"
+        shown = endless if record[key] is None else f"{record[key]:.{4 if errors else 6}g}"
+        shown += f" ± {errors[key]:.2g}" if errors.get(key) else ""
         lines.append(f"{name:<12}{shown:<22}{meaning}")
     return "\n".join([*lines, NO_BOUND])

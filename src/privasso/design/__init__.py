@@ -1,10 +1,8 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
 from privasso.design._budget import Budget, ScreenedDesign, Sparse
-from privasso.design._correlated import CorrelatedDesign
-from privasso.design._correlated_objective import CorrelatedObjectiveDesign
+from privasso.design._correlated import CorrelatedDesign, CorrelatedObjectiveDesign
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
-from privasso.design._misspecification import misspecification_table
 from privasso.design._optimal import best_power, optimal_design
 from privasso.design._result import (
     InfeasibleError,
@@ -15,7 +13,6 @@ from privasso.design._result import (
     load_design,
     save_design,
 )
-from privasso.design._rows_needed import rows_needed
 from privasso.planning import OptimalShape, optimal_shape
 
 __all__ = [
@@ -36,9 +33,7 @@ __all__ = [
     "TunedDesign",
     "best_power",
     "load_design",
-    "misspecification_table",
     "optimal_design",
     "optimal_shape",
-    "rows_needed",
     "save_design",
 ]

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 from scipy.special import log_ndtr
 
 from privasso._validation import integer
-from privasso.design._correlated_objective import correlated_objective
+from privasso.design._correlated import correlated_objective
 from privasso.design._limits import Limit, Setting, Target
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._program import SENSITIVITY, NonlinearProgram
-from privasso.design._request import DesignRequest
-from privasso.design._search import least_lambda
+from privasso.design._search import DesignRequest, least_lambda
 from privasso.model import Model
 from privasso.planning import Screen, ScreeningPrior, check_screen, direct_r2, usual_screening
 from privasso.privacy import FormalBudget, LabelDP
@@ -91,25 +90,23 @@ class Budget(Target):
             return self._screened(setting, self.screen)
         if self.mechanism != "objective" and self._labels:
             return _LabelLimit(cast(LabelDP, budget)).design(setting)
-        if not setting.plain:
-            raise ValueError(
-                "mechanism='objective' goes with one model alone; leave out models, "
-                "family and scale_error"
-            )
+        if setting.scale_error != 0.0:
+            raise ValueError("mechanism='objective' needs the right scales; leave scale_error out")
         if setting.correlated:
             return correlated_objective(budget, setting)
         search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
-        return search.best(setting.models[0])[0]
+        return search.best(setting.model)
 
     def _screened(self, setting: Setting, screen: Screen) -> Any:
-        if not setting.plain or (setting.lam, setting.gamma) != (None, None) or self.mechanism:
+        fixed = setting.lam is not None or setting.gamma is not None
+        if fixed or setting.scale_error != 0.0 or self.mechanism:
             raise ValueError("screen goes with a model, n_features and a budget alone")
         if setting.n_features is None:
             raise ValueError("screen needs n_features, the number of columns to choose from")
         if setting.correlated:
             raise ValueError("this design is for independent columns; leave the covariance out")
         count = integer("n_features", setting.n_features, minimum=2)
-        return best_screening(self.privacy, Sparse.of(setting.models[0], count), screen)
+        return best_screening(self.privacy, Sparse.of(setting.model, count), screen)
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ class _LabelLimit(Limit):
 
     @property
     def width(self) -> float:
-        return self.budget.width
+        return self.budget.label_width
 
     @property
     def log(self) -> float:

@@ -12,9 +12,8 @@ import numpy as np
 from privasso._validation import positive_float, probability
 from privasso.design._correlated import correlated_design
 from privasso.design._program import ERROR, LEAKAGE, NonlinearProgram
-from privasso.design._request import DesignRequest
 from privasso.design._result import OptimalDesign
-from privasso.design._search import least, least_without_noise
+from privasso.design._search import DesignRequest, least, least_without_noise
 from privasso.model import Model
 from privasso.theory import FixedPoint, Leakage
 
@@ -25,12 +24,12 @@ D = TypeVar("D", covariant=True)
 class Setting:
     """What the data are expected to be, and what of the design is given.
 
-    - `models`: one model, or several for which one design is wanted.
+    - `model`: the model.
     - `lam`, `gamma`: λ and the exponent of the shape; None where they are to be chosen.
     - `family`, `n_features`, `scale_error`, `rng`: as in `optimal_design`.
     """
 
-    models: tuple[Model, ...]
+    model: Model
     lam: float | None
     gamma: float | None
     family: str
@@ -40,18 +39,13 @@ class Setting:
 
     @property
     def correlated(self) -> bool:
-        """Whether the columns have a covariance; there is one model then."""
-        return self.models[0].covariance is not None
+        """Whether the columns have a covariance."""
+        return self.model.covariance is not None
 
     @property
     def null_error(self) -> float:
-        """Error ρE[v] + σ_ξ² of releasing nothing, in the model where it is largest."""
-        return max(m.rho * m.scales.moment(1.0) + m.sigma_xi**2 for m in self.models)
-
-    @property
-    def plain(self) -> bool:
-        """Whether there is one model, with right scales, and no shape beyond a power of them."""
-        return len(self.models) == 1 and self.family != "free" and self.scale_error == 0.0
+        """Error ρE[v] + σ_ξ² of releasing nothing."""
+        return self.model.rho * self.model.scales.moment(1.0) + self.model.sigma_xi**2
 
 
 class Target(ABC, Generic[D]):

@@ -51,17 +51,15 @@ class ObjectiveSearch:
     gamma: float | None = None
     n_features: int | None = None
 
-    def best(
-        self, model: Model, start: FloatArray | None = None
-    ) -> tuple[ObjectiveDesign, FloatArray]:
-        """Return the design of least error and its x, from a start nearby or from a coarse grid."""
+    def best(self, model: Model) -> ObjectiveDesign:
+        """Return the design of least error."""
         error = _Error(self, model)
         if self.gamma is not None and not self.radius(model, PowerLaw(1.0, self.gamma)) < math.inf:
             raise InfeasibleError(
                 f"with gamma = {self.gamma:g} the size of a row grows with the number of columns "
                 f"of {model.scales!r}; choose another gamma or pass n_features"
             )
-        x = error.polished(error.first() if start is None else start)
+        x = error.polished(error.first())
         kappa, t = math.exp(x[0]), math.exp(x[1])
         lam = math.exp(x[2]) if self.lam is None else self.lam
         shape = PowerLaw(1.0, float(x[3]))
@@ -71,16 +69,15 @@ class ObjectiveSearch:
         point = state_evolution(
             model, lam, noise, kappa=kappa, ridge=ridge, n_features=self.n_features
         )
-        found = ObjectiveDesign(
+        return ObjectiveDesign(
             covers="labels" if self.budget.pair.unit == "label" else "records",
             epsilon=self.budget.epsilon,
             delta=self.budget.delta,
             t=t,
             radius=radius,
-            points=(point,),
+            point=point,
             n_features=self.n_features,
         )
-        return found, x
 
     def radius(self, model: Model, shape: PowerLaw) -> float:
         """R, the largest ‖f‖_{S⁻¹}: the label sensitivity of noise with the covariance S."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, SupportsIndex, TypeVar, cast
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from privasso._validation import generator, integer, nonnegative_float, positive_float, real_float
 from privasso.design._budget import Budget
-from privasso.design._columns import FAMILIES, Family, search_columns
+from privasso.design._columns import search_columns
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Setting, Target
 from privasso.design._program import LEAKAGE, Evaluator, NonlinearProgram
 from privasso.design._result import InfeasibleError
@@ -37,7 +36,7 @@ _TARGETS = {
 
 
 def optimal_design(
-    model: Model | None = None,
+    model: Model,
     target: Target[D] | None = None,
     *,
     lam: float | None = None,
@@ -45,7 +44,6 @@ def optimal_design(
     family: str = "power",
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
-    models: Sequence[Model] | None = None,
     rng: int | np.random.Generator | None = None,
     **keyword: Any,
 ) -> D:
@@ -65,10 +63,9 @@ def optimal_design(
         Use this λ; it is chosen too if not given.
     gamma : float, optional
         Use this exponent of v instead of choosing one.
-    family : {"power", "free", "full"}
-        ``"power"``: σ_η² ∝ v^γ. ``"free"``: σ_η²(v) is any smooth function, a natural cubic spline
-        of log σ_η² in log v with up to nine knots; the design is then a `Tabulated`. For a model
-        with a covariance C, ``"power"`` is noise of covariance ∝ C^γ and ``"full"`` a full shape.
+    family : {"power", "full"}
+        ``"power"``: σ_η² ∝ v^γ. For a model with a covariance C, ``"power"`` is noise of covariance
+        ∝ C^γ and ``"full"`` a full shape.
     n_features : int, optional
         Design for N columns, the quantiles of the law, instead of for the limit of many. It
         matters where small columns carry most of the error, and for the largest row under a
@@ -76,10 +73,6 @@ def optimal_design(
     scale_error : float
         τ: the noise is shaped after wrong scales, v̂ = v e^(τZ), while the data have v (see
         `mismatched_state_evolution`). Not with a budget.
-    models : sequence of Model, optional
-        In place of `model`: one (λ, noise) for all of them. The constraint holds in every
-        model, and the largest relative regret, the value in a model divided by the best that
-        model could have by itself, is minimised.
     rng : None, int or numpy.random.Generator
         Source of the draws for a model with a covariance.
     **keyword
@@ -119,18 +112,17 @@ def optimal_design(
         raise ValueError(
             f"target must be MaxLeakage, MaxAdvantage, MaxError or Budget, not {target!r}"
         )
-    chosen = _models(model, models)
-    correlated = chosen[0].covariance is not None
-    families = ("power", "full") if correlated else FAMILIES
+    if not isinstance(model, Model):
+        raise ValueError(f"model must be a Model, not an object of type {type(model).__name__}")
+    correlated = model.covariance is not None
+    families = ("power", "full") if correlated else ("power",)
     if family not in families:
         which = "for correlated columns " if correlated else ""
         raise ValueError(f"{which}family must be one of {', '.join(families)}, not {family!r}")
     if correlated and scale_error != 0.0:
         raise ValueError("scale_error is for independent columns; leave it out")
-    if gamma is not None and family == "free":
-        raise ValueError("gamma belongs to family='power'; leave it out for a free shape")
     setting = Setting(
-        chosen,
+        model,
         None if lam is None else positive_float("lam", lam),
         None if gamma is None else real_float("gamma", gamma),
         family,
@@ -159,57 +151,24 @@ def _named(target: object, mechanism: Any = None, screen: Any = None, **keyword:
     return kind(value)
 
 
-def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model, ...]:
-    if (model is None) == (models is None):
-        raise ValueError("give one model, or several as models=[...]; not both")
-    chosen = tuple(models) if models is not None else (model,)
-    if not chosen or not all(isinstance(one, Model) for one in chosen):
-        raise ValueError("model must be a Model, and models a sequence of them")
-    if models is not None and any(one.covariance is not None for one in models):
-        raise ValueError("this design is for independent columns; leave the covariance out")
-    return chosen  # pyright: ignore[reportReturnType]
-
-
 def best_power(privacy: Privacy, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
-    """The best power for this kind of privacy."""
-    if privacy.formal:
-        return best_for_labels(cast(LabelDP, privacy), model, lam, rows)
-    return best_on_average(cast(OnAverage, privacy), model, lam)
+    """The best power for this kind of privacy.
 
-
-def best_for_labels(
-    privacy: LabelDP, model: Model, lam: float | None, rows: Covariates
-) -> NoiseDesign:
-    """The power with the least predicted error at this budget.
-
-    The prediction takes the number of rows and the scales of the columns from the covariates,
-    which are public, and ρ and σ_ξ from the model; λ is optimised too where `lam` is None.
-
-    >>> import privasso as pv
-    >>> rows = Covariates(np.random.default_rng(0).random((500, 9)), centre=True)
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-    >>> 0.3 < best_for_labels(privacy, pv.Model(), None, rows).gamma < 1.0
-    True
+    With a budget it is that of least predicted error for these covariates, which are public: the
+    prediction takes their number of rows and their scales, and ρ and σ_ξ from the model; λ is
+    optimised too where it is None. On average it is that of least OnAveKL, and no data are used.
     """
+    if not privacy.formal:
+        sigma = cast(OnAverage, privacy).sigma
+        if sigma == 0.0 or lam is None:
+            return PowerLaw(1.0, 1.0)  # without noise every shape is the same
+        return PowerLaw(1.0, least_leakage_exponent(model, lam, sigma))
     n, m = int(rows.live.sum()), rows.shape[0]
     if n == 0:
         return PowerLaw(1.0, 0.5)
     scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
     data = replace(model, alpha=m / n, scales=scales)
-    return optimal_design(data, Budget(privacy), lam=lam, n_features=n).noise
-
-
-def best_on_average(privacy: OnAverage, model: Model, lam: float | None) -> NoiseDesign:
-    """The power with the least OnAveKL at this level and λ; no data are used.
-
-    >>> import privasso as pv
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-    >>> best_on_average(pv.OnAverage(0.05), model, 0.2).gamma.__round__(2)
-    0.96
-    """
-    if privacy.sigma == 0.0 or lam is None:
-        return PowerLaw(1.0, 1.0)  # without noise every shape is the same
-    return PowerLaw(1.0, least_leakage_exponent(model, lam, privacy.sigma))
+    return optimal_design(data, Budget(cast(LabelDP, privacy)), lam=lam, n_features=n).noise
 
 
 def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
@@ -217,8 +176,8 @@ def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
 
     Raises `InfeasibleError` when no exponent leaves an estimator at this λ and σ.
     """
-    evaluator = Evaluator(model, search_columns(model.scales, None), Family.powers(), None)
-    program = NonlinearProgram((evaluator,), LEAKAGE, None, 0.0, np.array([False, False, True]))
+    evaluator = Evaluator(model, search_columns(model.scales, None), None)
+    program = NonlinearProgram(evaluator, LEAKAGE, None, 0.0, np.array([False, False, True]))
     found = search(program, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
     if found is None:
         raise InfeasibleError(

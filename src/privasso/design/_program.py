@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import Family, SearchColumns
+from privasso.design._columns import SearchColumns
 from privasso.model import Model
 from privasso.theory import Leakage, largest_row_norm, point_gradients
 
@@ -23,7 +23,7 @@ FLOOR = -60.0
 
 @dataclass(frozen=True, eq=False)
 class LogValue:
-    """A logarithm and its gradient in (log λ, log σ², θ)."""
+    """A logarithm and its gradient in (log λ, log σ², γ)."""
 
     log: float
     gradient: FloatArray
@@ -32,26 +32,25 @@ class LogValue:
 class Evaluator:
     """One model on fixed columns; each evaluation starts from the fixed point of the last.
 
-    Parameters are x = (log λ, log σ², θ); the variances are σ² e^(Bθ)/E_v[e^(Bθ)].
+    Parameters are x = (log λ, log σ², γ); the variances are σ² v̂^γ/E[v̂^γ]. Other shapes are not
+    searched: natural cubic splines in log v with nine knots had at most 0.6 % less error, in twelve
+    cases.
     """
 
     def __init__(
         self,
         model: Model,
         columns: SearchColumns,
-        family: Family,
         n_features: int | None,
         measure: Leakage = "onavekl",
     ) -> None:
         self.model, self.columns, self.n_features = model, columns, n_features
         self.measure: Leakage = measure
-        self.low_exponent = family.low_exponent
         # With arbitrarily small columns the error is infinite unless the noise vanishes with v.
         self.must_vanish = n_features is None and not model.scales.inverse_mean_is_finite
-        self._basis = family.basis(columns.log_seen)
         self._at: bytes = b""
         self._start: tuple[float, float] | None = None
-        self.error = self.leakage = LogValue(FAR, np.zeros(2 + family.size))
+        self.error = self.leakage = LogValue(FAR, np.zeros(3))
 
     def at(self, x: FloatArray, *, leak: bool) -> Evaluator:
         """Evaluate `error` and, with `leak`, `leakage` at x, unless that was the last point."""
@@ -91,25 +90,21 @@ class Evaluator:
 
     def _variances(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """σ_i², and the share of each column in the mean power."""
-        log_profile = self._basis @ x[2:]
+        log_profile = self.columns.log_seen * x[2]
         profile = np.exp(log_profile - log_profile.max())
         relative = self.columns.w * profile
         mean = float(relative.sum())
         return profile * (math.exp(x[1]) / mean), relative / mean
 
     def _chain(self, by_lam: float, by_variance: FloatArray, relative: FloatArray) -> FloatArray:
-        out = np.empty(2 + self._basis.shape[1])
-        out[0], out[1] = by_lam, by_variance.sum()
-        out[2:] = (by_variance - out[1] * relative) @ self._basis
-        return out
+        total = by_variance.sum()
+        by_gamma = (by_variance - total * relative) @ self.columns.log_seen
+        return np.array([by_lam, total, by_gamma])
 
 
 BoolArray = NDArray[np.bool_]
 
 ERROR, LEAKAGE, SENSITIVITY = "error", "leakage", "sensitivity"
-#: Weight of a penalty on the curved part of a profile. It decides only what hardly matters
-#: otherwise, such as the noise on columns that are never active.
-_RIDGE = 1e-4
 #: Values of log λ, relative to the largest, from which the search may start.
 _GRID = np.linspace(-0.5, -5.5, 9)
 #: The largest λ considered leaves every coefficient at zero, by so many deviations.
@@ -117,59 +112,41 @@ _DEVIATIONS = 5.0
 #: Variance of the noisiest columns against the mean variance, roughly.
 _HEADROOM = 4.0
 #: Least exponent of v where the noise must vanish with v.
-LEAST_EXPONENT = 0.05
+_LEAST_EXPONENT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class NonlinearProgram:
-    """Minimise one logarithm while another stays below `limit`, in every model at once.
+    """Minimise one logarithm while another stays below `limit`."""
 
-    With several models the largest difference to `references` counts. These are the best values
-    that each model could have by itself, so the difference is the logarithm of a relative regret.
-    """
-
-    evaluators: tuple[Evaluator, ...]
+    evaluator: Evaluator
     objective: str
     constraint: str | None
     limit: float
     free: BoolArray
-    references: FloatArray = field(default_factory=lambda: np.zeros(1))
 
     @property
     def leak(self) -> bool:
         """Whether the leakage is needed; it takes most of the time."""
         return LEAKAGE in (self.objective, self.constraint)
 
-    def objectives(self, x: FloatArray) -> list[LogValue]:
-        """Values to be minimised, one per model."""
-        values = [self._value(self.objective, one, x) for one in self.evaluators]
-        if x.size == 3 and len(values) == 1:
-            return values
-        penalty, slope = _RIDGE * float(x[3:] @ x[3:]), np.zeros_like(x)
-        slope[3:] = 2.0 * _RIDGE * x[3:]
-        return [
-            LogValue(value.log + penalty - reference, value.gradient + slope)
-            for value, reference in zip(values, self.references, strict=True)
-        ]
+    def value(self, x: FloatArray) -> LogValue:
+        """What is minimised."""
+        return self._value(self.objective, x)
 
-    def excesses(self, x: FloatArray) -> list[LogValue]:
-        """Excess over the limit in each model; zero or less where the constraint holds."""
+    def excess(self, x: FloatArray) -> LogValue:
+        """Excess over the limit; zero or less where the constraint holds."""
         if self.constraint is None:
-            return []
-        values = [self._value(self.constraint, one, x) for one in self.evaluators]
-        return [LogValue(value.log - self.limit, value.gradient) for value in values]
-
-    @property
-    def must_vanish(self) -> bool:
-        """Whether the noise has to vanish on small columns for the error to be finite."""
-        return any(one.must_vanish for one in self.evaluators)
+            return LogValue(0.0, np.zeros_like(x))
+        found = self._value(self.constraint, x)
+        return LogValue(found.log - self.limit, found.gradient)
 
     def merit(self, x: FloatArray) -> tuple[float, float]:
-        """Largest excess (zero if none) and largest objective: smaller is better, in this order."""
-        excess = max((value.log for value in self.excesses(x)), default=0.0)
-        return max(excess, 0.0), max(value.log for value in self.objectives(x))
+        """Excess (zero if none) and objective: smaller is better, in this order."""
+        return max(self.excess(x).log, 0.0), self.value(x).log
 
-    def _value(self, what: str, one: Evaluator, x: FloatArray) -> LogValue:
+    def _value(self, what: str, x: FloatArray) -> LogValue:
+        one = self.evaluator
         if what == SENSITIVITY:
             return one.sensitivity(x)
         one.at(x, leak=self.leak)
@@ -177,44 +154,32 @@ class NonlinearProgram:
 
 
 def largest_log_lambda(program: NonlinearProgram, x: FloatArray) -> float:
-    """Log of a λ at which no coefficient is active in any model, for the shape in x.
+    """Log of a λ at which no coefficient is active, for the shape in x.
 
     Noise is small against λ in any useful design, unless a label budget dictates its level.
     """
     noise = 0.0
     if program.constraint == SENSITIVITY:
         noise = _HEADROOM * math.exp(_budget_level(program, x))
-    return max(_largest_log_lambda(one, noise) for one in program.evaluators)
-
-
-def _largest_log_lambda(evaluator: Evaluator, noise: float) -> float:
-    model, v, w = evaluator.model, evaluator.columns.v, evaluator.columns.w
+    model, (v, w, _) = program.evaluator.model, program.evaluator.columns
+    null = model.rho * float(w @ v) + model.sigma_xi**2
     above = w[::-1].cumsum()[::-1]
     top = model.alpha * float(v[above > 1e-4][-1])
-    return math.log(_DEVIATIONS * math.sqrt(top * (null_error(evaluator) + top) + noise))
+    return math.log(_DEVIATIONS * math.sqrt(top * (null + top) + noise))
 
 
 def _budget_level(program: NonlinearProgram, x: FloatArray) -> float:
     """Log σ² at which the sensitivity, which is proportional to 1/σ², meets its limit."""
     x = x.copy()
     x[1] = 0.0
-    return max(value.log for value in program.excesses(x))
-
-
-def null_error(evaluator: Evaluator) -> float:
-    """Return ρE[v] + σ_ξ², the error of the model without coefficients."""
-    model, columns = evaluator.model, evaluator.columns
-    return model.rho * float(columns.w @ columns.v) + model.sigma_xi**2
+    return program.excess(x).log
 
 
 def bounds(program: NonlinearProgram, x: FloatArray) -> list[tuple[float, float]]:
     """Bounds of the search from x: far beyond anything useful, but short of overflow."""
     top = largest_log_lambda(program, x)
-    size = program.free.size
-    limits = [(top - 14.0, top + 2.0), (2.0 * top - 60.0, 2.0 * top + 12.0), (-6.0, 12.0)]
-    if program.must_vanish and size == 3:
-        limits[2] = (LEAST_EXPONENT, 12.0)
-    return limits + [(-30.0, 30.0)] * (size - 3)
+    least = _LEAST_EXPONENT if program.evaluator.must_vanish else -6.0
+    return [(top - 14.0, top + 2.0), (2.0 * top - 60.0, 2.0 * top + 12.0), (least, 12.0)]
 
 
 def starts(

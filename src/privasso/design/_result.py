@@ -40,14 +40,9 @@ class InfeasibleError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Settings with what state evolution predicts for them, in one or several models."""
+    """Settings with what state evolution predicts for them."""
 
-    points: tuple[FixedPoint, ...]
-
-    @property
-    def point(self) -> FixedPoint:
-        """The prediction, in the model where E is largest."""
-        return max(self.points, key=lambda fp: fp.E)
+    point: FixedPoint
 
     @property
     def model(self) -> Model:
@@ -71,8 +66,8 @@ class Design:
 
     @property
     def null_error(self) -> float:
-        """Error ρE[v] + σ_ξ² of releasing nothing, in the model where it is largest."""
-        return max(_signal(fp.model) + fp.model.sigma_xi**2 for fp in self.points)
+        """Error ρE[v] + σ_ξ² of releasing nothing."""
+        return _signal(self.model) + self.model.sigma_xi**2
 
     @property
     def nearly_null(self) -> bool:
@@ -88,8 +83,7 @@ def _signal(model: Model) -> float:
 class OptimalDesign(Design):
     """A noise design with its λ, and what state evolution predicts for it.
 
-    Made by `optimal_design`. With several models, E and what belongs to it are those of the model
-    with the largest E; `points` holds all.
+    Made by `optimal_design`.
 
     Attributes
     ----------
@@ -97,15 +91,15 @@ class OptimalDesign(Design):
         Regularisation λ.
     noise : NoiseDesign
         The noise with its level, for any function that takes a noise design.
-    points : tuple of FixedPoint
-        The prediction in each model.
+    point : FixedPoint
+        The prediction.
     constraint : MaxLeakage, MaxAdvantage, MaxError or a limit for labels
         What was asked for. Its `kind` is "max_onavekl", "max_advantage", "max_error" or
         "label_dp", its `target` κ, a, e, or the largest sensitivity μ(ε, δ).
     multiplier : float
         Price of the constraint, the derivative of the optimal value in the target: dE/dκ for
         ``max_onavekl``, dE/da for ``max_advantage``, dOnAveKL/dE for ``max_error``, dE/dε at the
-        same δ for ``label_dp``. Zero where the constraint is slack, NaN with several models.
+        same δ for ``label_dp``. Zero where the constraint is slack.
     null_error : float
         Error ρE[v] + σ_ξ² of releasing nothing.
     n_features : int or None
@@ -117,7 +111,7 @@ class OptimalDesign(Design):
     >>> best = pv.optimal_design(pv.Model(alpha=2.0), pv.MaxLeakage(1.0))
     >>> best.noise.gamma > 0.0, best.E < best.null_error
     (True, True)
-    >>> round(best.points[0].onavekl(), 3)  # the constraint is met
+    >>> round(best.onavekl(), 3)  # the constraint is met
     1.0
     """
 
@@ -138,16 +132,13 @@ class OptimalDesign(Design):
         return self.point.stability
 
     def onavekl(self, kind: str = "joint") -> float:
-        """Predicted on-average KL divergence, the largest over the models; not an ε.
-
-        See `FixedPoint.onavekl` for the two kinds.
-        """
-        return max(fp.onavekl(kind) for fp in self.points)
+        """Predicted on-average KL divergence, not an ε; see `FixedPoint.onavekl` for the kinds."""
+        return self.point.onavekl(kind)
 
     @property
-    def gamma(self) -> float | None:
-        """The exponent of a power law, None for a tabulated design."""
-        return self.noise.gamma if isinstance(self.noise, PowerLaw) else None
+    def gamma(self) -> float:
+        """The exponent of v."""
+        return cast(PowerLaw, self.noise).gamma
 
     @cached_property
     def comparison(self) -> dict[str, TunedDesign]:

@@ -9,16 +9,23 @@ from privasso.encoding._columns import (
     Numbers,
     read_series,
 )
-from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
-from privasso.encoding._dictionary_file import read_dictionary, template
+from privasso.encoding._dictionary import (
+    Dictionary,
+    LevelEntry,
+    NumberEntry,
+    read_dictionary,
+    template,
+)
 from privasso.encoding._encoding import Encoding
+from privasso.encoding._files import file_columns, file_rows, file_schema
 from privasso.encoding._frames import (
+    class_names,
     columns_of_frame,
     declared_columns,
     frame_labels,
     read_declared,
+    read_labels,
 )
-from privasso.encoding._labels import class_names, read_labels
 from privasso.encoding._learn import MISSING_RULES, learn_encoding, looks_like_identifier
 from privasso.encoding._troubles import Trouble, option_words, parameter_words, refusal
 
@@ -38,6 +45,9 @@ __all__ = [
     "class_names",
     "columns_of_frame",
     "declared_columns",
+    "file_columns",
+    "file_rows",
+    "file_schema",
     "frame_labels",
     "learn_encoding",
     "looks_like_identifier",

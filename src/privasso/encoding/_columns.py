@@ -62,6 +62,15 @@ class Columns:
     block: np.ndarray | None = field(default=None, repr=False)
 
 
+def infinite_row(values: np.ndarray) -> int | None:
+    """First row with an infinite number, or None."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):  # finite only if every term is
+            return None
+    rows = np.flatnonzero(np.isinf(values))
+    return int(rows[0]) if rows.size else None
+
+
 #: What stands for a missing value in text, spaces around it aside.
 MISSING = ("", "NA", "<NA>", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
 #: Most levels that a column may have, whoever asks for them.

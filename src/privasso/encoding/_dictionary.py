@@ -1,18 +1,34 @@
-"""A data dictionary: what is publicly known about the columns of a private table."""
+"""A data dictionary: what is publicly known about the columns of a private table, and its files."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from privasso._validation import TOO_CLOSE, ZERO_ONE, separated
+from privasso._documents import DocumentError, Fields, read_json
+from privasso._files import read_bounded
+from privasso._text import for_sheets, from_sheets
+from privasso._validation import TOO_CLOSE, ZERO_ONE, real_float, separated
 from privasso.encoding._columns import MISSING, Columns, LevelCode, Levels, NumberCode
 from privasso.encoding._encoding import Encoding
 from privasso.encoding._troubles import Words, option_words, refusal
+
+#: Bytes beyond which a file is refused, the columns of one, and what separates levels in it.
+_MAX_BYTES = 64 * 1024 * 1024
+_NUMBERS = ("low", "high", "fill")
+_HEAD = ("name", *_NUMBERS, "levels")
+_BETWEEN = "|"
+#: The name of a column, and what a file says of it: numbers, and levels or "0/1".
+_Said: TypeAlias = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -174,3 +190,147 @@ class Dictionary:
                 X[missing, at] = entry.filled
             at += 1
         return X
+
+
+def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
+    r"""Read a data dictionary; anything wrong with it raises `DocumentError` with one sentence.
+
+    A text file has a header and one line per column: its ``name``, and either ``low`` and ``high``
+    or ``levels`` with ``|`` between them, or ``0/1`` there for numbers that are zeros and ones;
+    ``fill`` may be left out. A JSON file maps names to ``[low, high]``, to ``"0/1"``, to an object
+    with ``low``, ``high`` and, if wanted, ``fill``, or to one with a list ``levels``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "bounds.csv")
+    ...     _ = file.write_text("name,low,high,levels\nage,18,98,\nold,,,0/1\nward,,,heart|eye\n")
+    ...     read_dictionary(file).bounds
+    {'age': (18.0, 98.0), 'old': '0/1', 'ward=eye': '0/1', 'ward=heart': '0/1'}
+    """
+    path = Path(path)
+    try:
+        if path.suffix.lower() == ".json":
+            said = _of_json(read_json(path, most_bytes=_MAX_BYTES))
+        else:
+            said = _of_lines(path)
+        entries = tuple(_entry(name, **known) for name, known in said)
+        if not entries:
+            raise DocumentError("the file has no line for any column")
+        return Dictionary(entries)
+    except DocumentError:
+        raise
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
+
+
+def template(columns: Iterable[tuple[str, str | None]]) -> str:
+    """A dictionary to fill in: the names of the columns, and their types where these are known.
+
+    A name that a spreadsheet would take for a formula has an apostrophe before it, which
+    `read_dictionary` removes.
+    """
+    with io.StringIO(newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow([*_HEAD, "type"])
+        rows.writerows([for_sheets(name), "", "", "", "", kind or ""] for name, kind in columns)
+        return out.getvalue()
+
+
+def _of_lines(path: Path) -> Iterator[_Said]:
+    """What each line of a text file says."""
+    try:
+        text = read_bounded(path, _MAX_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DocumentError("the file is not text in UTF-8") from None
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    try:
+        lines = [
+            [cell.strip() for cell in line]
+            for line in csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            if any(cell.strip() for cell in line)
+        ]
+    except csv.Error:
+        raise DocumentError("the file is not a table of text") from None
+    head = [cell.lower() for cell in lines[0]] if lines else []
+    known = {*_HEAD, "type"}
+    if "name" not in head or len(set(head)) != len(head) or not set(head) <= known:
+        raise DocumentError(
+            "the first line must be the header name,low,high, with fill and levels if wanted"
+        )
+    for number, line in enumerate(lines[1:], start=2):
+        if len(line) != len(head):
+            raise DocumentError(
+                f"line {number} has {len(line)} fields, and the header has {len(head)}"
+            )
+        cells = dict(zip(head, line, strict=True))
+        name, levels = from_sheets(cells["name"]), cells.get("levels", "")
+        numbers = {
+            key: _number(cells.get(key, ""), f"{key} of column {name!r}") for key in _NUMBERS
+        }
+        given = levels if levels == ZERO_ONE else levels.split(_BETWEEN) if levels else None
+        yield name, {**numbers, "levels": given}
+
+
+def _number(text: str, what: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise DocumentError(f"{what} is not a number") from None
+
+
+def _of_json(document: object) -> Iterator[_Said]:
+    """What each entry of an object says."""
+    if not isinstance(document, dict):
+        raise DocumentError("the file must be an object that maps names of columns to their bounds")
+    for name, value in document.items():
+        if isinstance(value, list):
+            if len(value) != 2:
+                raise DocumentError(f"the bounds of column {name!r} must be a list [low, high]")
+            value = {"low": value[0], "high": value[1]}
+        if value == ZERO_ONE:
+            yield name, {"levels": ZERO_ONE}
+            continue
+        fields = Fields(value, f"the entry of column {name!r}")
+        known: dict[str, Any] = {
+            key: real_float(f"{key} of column {name!r}", fields.take(key))
+            for key in _NUMBERS
+            if key in fields.names() and not fields.is_null(key)
+        }
+        if "levels" in fields.names():
+            known["levels"] = fields.texts("levels")
+        fields.end()
+        yield name, known
+
+
+def _entry(
+    name: str,
+    low: float | None = None,
+    high: float | None = None,
+    fill: float | None = None,
+    levels: list[str] | str | None = None,
+) -> NumberEntry | LevelEntry:
+    """What a file says of a column, if it fits together."""
+    if isinstance(levels, str):
+        if low is not None or high is not None:
+            raise DocumentError(
+                f"column {name!r} is of zeros and ones; leave its low and high empty"
+            )
+        return NumberEntry(name, 0.0, 1.0, fill, indicator=True)
+    if levels is None:
+        if low is None and high is None:
+            raise DocumentError(
+                f"column {name!r} has no bounds; fill in low and high, or the levels of a text "
+                "column"
+            )
+        return NumberEntry(name, low, high, fill)
+    if (low, high, fill) != (None, None, None):
+        raise DocumentError(
+            f"column {name!r} has levels, which need no low, high or fill; leave these empty"
+        )
+    levels = [level.strip() for level in levels]
+    if not all(levels):
+        raise DocumentError(f"column {name!r} has an empty level; leave it out")
+    return LevelEntry(name, tuple(levels))

@@ -7,9 +7,15 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from privasso.encoding._columns import Columns, LevelCode, Levels, NumberCode, Numbers
+from privasso.encoding._columns import (
+    Columns,
+    LevelCode,
+    Levels,
+    NumberCode,
+    Numbers,
+    infinite_row,
+)
 from privasso.encoding._encoding import Encoding
-from privasso.encoding._matrix import infinite_row
 from privasso.encoding._troubles import Trouble, Words, option_words, refusal
 
 MissingRule: TypeAlias = Literal["error", "mean", "indicator"]

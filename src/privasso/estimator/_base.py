@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
+from dataclasses import replace
+from types import FrameType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from privasso._covariates import covariates
 from privasso._types import Matrix, Seed, Weights
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
-from privasso.estimator._table_encoder import learnt_from
+from privasso.estimator._table_encoder import LEARNT, TableEncoder
 from privasso.fit import (
     ONE_LAM,
     FitOptions,
+    KeptRelease,
+    KeptStatistics,
     Outcome,
     Plan,
     ReleasedModel,
@@ -50,7 +58,12 @@ class PrivateEstimator(BaseEstimator):
     n_features_in_: int
     coef_: np.ndarray
     intercept_: Any
+    coef_se_: np.ndarray
     lam_: float
+    denoised_: bool
+    screened_: np.ndarray
+    release_: KeptRelease
+    statistics_: KeptStatistics
     guarantee_: Guarantee
     noise_: Noise
     intervals_: Intervals
@@ -101,6 +114,13 @@ class PrivateEstimator(BaseEstimator):
     def _formal(self) -> bool:
         """Whether there is a guarantee, which a refusal of a single label would break."""
         return isinstance(self.privacy, Privacy) and self.privacy.formal
+
+    def _options(self, **instead: Any) -> FitOptions:
+        """The parameters as options of a fit, with what stands for some of them."""
+        given = {**self.get_params(deep=False), **instead}
+        del given["random_state"]
+        flags = {name: bool(given[name]) for name in ("fit_intercept", "denoise") if name in given}
+        return FitOptions(**{**given, **flags})
 
     def _forget(self) -> None:
         """Remove what an earlier fit has left."""
@@ -173,7 +193,7 @@ class PrivateEstimator(BaseEstimator):
         if not learnt:
             return plan
         warn_user(_LEARNT.format(" and ".join(learnt)))
-        return plan.stating(plan.guarantee.on_learnt_columns())
+        return replace(plan, guarantee=plan.guarantee.on_learnt_columns())
 
     def _released(
         self,
@@ -246,3 +266,30 @@ def generator_of(random_state: Seed) -> np.random.Generator | None:
     if isinstance(random_state, np.random.RandomState):
         return generator(int(random_state.randint(0, 2**31 - 1)))
     return generator(random_state)
+
+
+def learnt_from(X: object) -> list[str]:
+    """Names of what learnt from the data before this fit, where that can be seen.
+
+    These are the steps of the scikit-learn pipelines that are being fitted, unless they have
+    nothing to learn, and an encoder that returned X itself. What else was done to X is not seen.
+    """
+    found = ["TableEncoder"] if X is not None and LEARNT.get(id(X)) is X else []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == Pipeline.__module__:
+            pipeline = frame.f_locals.get("self")
+            if isinstance(pipeline, Pipeline):
+                found += [type(step).__name__ for _, step in pipeline.steps[:-1] if _learns(step)]
+        frame = frame.f_back
+    return list(dict.fromkeys(found))
+
+
+def _learns(step: object) -> bool:
+    """Whether a step of a pipeline takes something from the data that it is fitted on."""
+    if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
+        return False
+    if isinstance(step, TableEncoder):
+        return step.dictionary is None
+    tags = attempt(lambda: get_tags(step))
+    return tags is None or tags.requires_fit

@@ -14,15 +14,12 @@ from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
 from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     CoefficientPath,
-    FitOptions,
-    KeptRelease,
-    KeptStatistics,
     Outcome,
 )
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
-from privasso.privacy import Guarantee, Privacy, Scales
+from privasso.privacy import Privacy, Scales
 from privasso.problem import Huber, Logistic, Loss
 
 
@@ -163,18 +160,6 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     ((5,), True)
     """
 
-    coef_: np.ndarray
-    intercept_: float
-    guarantee_: Guarantee
-    lam_: float
-    denoised_: bool
-    noise_: Noise
-    release_: KeptRelease
-    statistics_: KeptStatistics
-    coef_se_: np.ndarray
-    screened_: np.ndarray
-    n_features_in_: int
-
     _fitted = (
         "coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_",
         "statistics_", "coef_se_", "screened_", "intervals_",
@@ -249,23 +234,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             goes on from it at no further cost.
         """
         # All checks come before any noise is drawn.
-        options = FitOptions(
-            privacy=cast(Privacy, self.privacy),
-            lam=self.lam,
-            noise=self.noise,
-            scales=self.scales,
-            fit_intercept=bool(self.fit_intercept),
-            method=self.method,
-            model=self.model,
-            tol=self.tol,
-            denoise=bool(self.denoise),
-            time_limit=self.time_limit,
-            ledger=self.ledger,
-            screen=cast(Any, self.screen),
-            loss=self._loss,
-            intervals=self.intervals,
-            aim=cast(Any, self.aim),
-        )
+        options = self._options(loss=self._loss)
         self._forget()
         given = X
         X, y, target = self._opened_blocks(X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +15,12 @@ from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     Classes,
     CoefficientPath,
-    FitOptions,
-    KeptRelease,
     Outcome,
     both_probabilities,
     chosen_classes,
 )
 from privasso.ledger import Ledger
-from privasso.noise import Noise
-from privasso.privacy import Guarantee, Privacy
+from privasso.privacy import Privacy
 
 #: Take the classes from the labels.
 _OBSERVED = "observed"
@@ -107,15 +104,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
     (5, 2)
     """
 
-    coef_: np.ndarray
-    intercept_: np.ndarray
     classes_: np.ndarray
-    guarantee_: Guarantee
-    lam_: float
-    noise_: Noise
-    release_: KeptRelease
-    coef_se_: np.ndarray
-    n_features_in_: int
 
     _by_class = True
     _fitted = (
@@ -165,16 +154,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         # All checks come before any noise is drawn.
         observed = isinstance(self.classes, str) and self.classes == _OBSERVED
         classes = Classes() if observed else Classes.given(self.classes)
-        options = FitOptions(
-            privacy=cast(Privacy, self.privacy),
-            lam=self.lam,
-            fit_intercept=bool(self.fit_intercept),
-            tol=self.tol,
-            time_limit=self.time_limit,
-            ledger=self.ledger,
-            classes=classes,
-            intervals=self.intervals,
-        )
+        options = self._options(classes=classes)
         self._forget()
         given, X = X, self._covariates(X, first=True)
         labels = self._labels(y, X.shape[0])

@@ -1,22 +1,16 @@
-"""The columns of a data frame as a matrix, and what prepared the columns before a fit."""
+"""The columns of a data frame as a matrix."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 
 from privasso._types import Matrix
-from privasso._validation import attempt
 from privasso.encoding import (
     Dictionary,
     Encoding,
@@ -29,12 +23,7 @@ from privasso.encoding import (
 )
 
 #: Matrices of encoders that learnt from the data, by their identity, as long as they exist.
-_LEARNT: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
-
-
-def is_learnt(X: object) -> bool:
-    """Whether X is what an encoder returned that learnt from the data."""
-    return X is not None and _LEARNT.get(id(X)) is X
+LEARNT: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -149,7 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"unknown must be 'error' or 'ignore', not {self.unknown!r}")
         table = columns_of_frame(X, encoding.inputs, categorical=encoding.categorical)
         matrix = encoding.matrix(table, unknown=self.unknown, words=parameter_words)
-        _LEARNT[id(matrix)] = matrix
+        LEARNT[id(matrix)] = matrix
         return matrix
 
     def _public(self) -> Dictionary:
@@ -175,30 +164,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         check_is_fitted(self, "encoding_")
         return self.encoding_
-
-
-def learnt_from(X: object) -> list[str]:
-    """Names of what learnt from the data before this fit, where that can be seen.
-
-    These are the steps of the scikit-learn pipelines that are being fitted, unless they have
-    nothing to learn, and an encoder that returned X itself. What else was done to X is not seen.
-    """
-    found = ["TableEncoder"] if is_learnt(X) else []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") == Pipeline.__module__:
-            pipeline = frame.f_locals.get("self")
-            if isinstance(pipeline, Pipeline):
-                found += [type(step).__name__ for _, step in pipeline.steps[:-1] if _learns(step)]
-        frame = frame.f_back
-    return list(dict.fromkeys(found))
-
-
-def _learns(step: object) -> bool:
-    """Whether a step of a pipeline takes something from the data that it is fitted on."""
-    if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
-        return False
-    if isinstance(step, TableEncoder):
-        return step.dictionary is None
-    tags = attempt(lambda: get_tags(step))
-    return tags is None or tags.requires_fit

@@ -5,11 +5,4 @@ from privasso.explore._server import Explorer
 from privasso.explore._settings import MOST_COLUMNS, Settings, settings_of
 from privasso.explore._static import static_page
 
-__all__ = [
-    "MOST_COLUMNS",
-    "Explorer",
-    "Settings",
-    "answer",
-    "settings_of",
-    "static_page",
-]
+__all__ = ["MOST_COLUMNS", "Explorer", "Settings", "answer", "settings_of", "static_page"]

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from privasso._text import finite
-from privasso.explore._controls import COMPARED
-from privasso.explore._settings import Settings
+from privasso.explore._settings import COMPARED, Settings
 from privasso.model import GivenCovariance
 from privasso.noise import PowerLaw
 from privasso.planning import ScreeningPrior, direct_r2
@@ -50,20 +49,13 @@ MEANING = {
 def point(settings: Settings) -> Answer:
     """Error, sparsity, stability and privacy at the settings."""
     fp = settings.prediction
-    model = settings.model
     numbers = {
-        "E": fp.E,
-        "null_error": settings.label_variance,
-        "label_noise": model.sigma_xi,
-        "rho_hat": fp.rho_hat,
-        "stability": fp.stability,
-        "onavekl": fp.onavekl(),
-        "onavekl_paper": fp.onavekl("paper"),
-        "advantage": fp.advantage(),
-        "sigma": settings.level,
-        "critical_noise": settings.edge,
+        "E": fp.E, "null_error": settings.label_variance, "label_noise": settings.sigma_xi,
+        "rho_hat": fp.rho_hat, "stability": fp.stability, "onavekl": fp.onavekl(),
+        "onavekl_paper": fp.onavekl("paper"), "advantage": fp.advantage(),
+        "sigma": settings.level, "critical_noise": settings.edge,
         "label_epsilon": settings.label_epsilon(settings.level),
-    }
+    }  # fmt: skip
     return {
         "status": fp.status.value,
         "meaning": MEANING[fp.status.value],
@@ -83,21 +75,12 @@ def default_fits(settings: Settings) -> Answer:
     prior = ScreeningPrior(
         max(1, round(settings.rho * n)), explained, label_deviation=1.0 / settings.width
     )
-    kinds = {"records": EMPTIED, "labels": LABEL_REPLACED}
-    return {
-        "columns": n,
-        "rows": m,
-        "delta": settings.delta,
-        "width": settings.width,
-        "epsilon": list(_FIT_EPSILONS),
-        **{
-            name: [
-                finite(direct_r2(prior, epsilon, settings.delta, m, n, neighbours))
-                for epsilon in _FIT_EPSILONS
-            ]
-            for name, neighbours in kinds.items()
-        },
-    }
+    delta, found = settings.delta, {}
+    for name, neighbours in (("records", EMPTIED), ("labels", LABEL_REPLACED)):
+        reached = (direct_r2(prior, x, delta, m, n, neighbours) for x in _FIT_EPSILONS)
+        found[name] = [finite(r2) for r2 in reached]
+    given = {"delta": delta, "width": settings.width, "epsilon": list(_FIT_EPSILONS)}
+    return {"columns": n, "rows": m, **given, **found}
 
 
 def curves(settings: Settings) -> Answer:
@@ -107,24 +90,15 @@ def curves(settings: Settings) -> Answer:
         shapes[settings.gamma] = f"yours, γ = {settings.gamma:g}"
     found = []
     for gamma, name in sorted(shapes.items()):
-        own = settings.with_gamma(gamma)
+        own = replace(settings, gamma=gamma)
         levels = _levels(own)
         noise = _unit(own)
         table = tradeoff(own.model, own.lam, noise, levels, n_features=own.n_features)
         stable = table.filter(table["status"] == FixedPointStatus.STABLE.value)
-        sigma = stable["sigma"].to_numpy()
-        found.append(
-            {
-                "gamma": gamma,
-                "name": name,
-                "yours": gamma == settings.gamma,
-                "sigma": sigma.tolist(),
-                "E": _numbers(stable["E"]),
-                "onavekl": _numbers(stable["onavekl"]),
-                "advantage": _numbers(stable["advantage"]),
-                "epsilon": [finite(own.label_epsilon(level)) for level in sigma.tolist()],
-            }
-        )
+        sigma = stable["sigma"].to_list()
+        numbers = {x: _numbers(stable[x]) for x in ("E", "onavekl", "advantage")}
+        numbers |= {"sigma": sigma, "epsilon": [finite(own.label_epsilon(x)) for x in sigma]}
+        found.append({"gamma": gamma, "name": name, "yours": gamma == settings.gamma, **numbers})
     return {"curves": found, **column_noise(settings)}
 
 
@@ -167,15 +141,12 @@ def attack(settings: Settings) -> Answer:
     if fp.status is not FixedPointStatus.STABLE:
         return {"curves": []}
     found = fp.attack()
+    exposed = {
+        "all records": found,
+        "a record more exposed than 99 % of them": found.of_quantile(0.99),
+    }
     return {
-        "curves": [
-            {"name": "all records", "auc": found.auc, **_roc(found)},
-            {
-                "name": "a record more exposed than 99 % of them",
-                "auc": found.of_quantile(0.99).auc,
-                **_roc(found.of_quantile(0.99)),
-            },
-        ]
+        "curves": [{"name": name, "auc": one.auc, **_roc(one)} for name, one in exposed.items()]
     }
 
 

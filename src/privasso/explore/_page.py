@@ -10,17 +10,19 @@ from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 
-from privasso.explore._controls import (
+from privasso.explore._settings import (
     COMPARED,
     CORRELATION,
     DATA,
     ESTIMATE,
     LAW,
+    MOST_COLUMNS,
     NOISE,
+    USUAL_CORRELATED,
     Control,
+    Settings,
     every_control,
 )
-from privasso.explore._settings import MOST_COLUMNS, USUAL_CORRELATED, Settings
 
 LAW_NAMES = {
     "uniform": "uniform on an interval",
@@ -30,6 +32,10 @@ LAW_NAMES = {
 }
 #: A further measure of privacy for the trade-off curves.
 EPSILON_CHOICE = '<option value="epsilon">ε of the labels, Fᵀy released</option>'
+_CORRELATED = (
+    "Predictions for correlated columns are simulated and have a table of their own; everything "
+    "else is for independent columns."
+)
 CORRELATION_NAMES = {
     "none": "none: independent columns",
     "ar": "of neighbours, AR(1)",
@@ -49,9 +55,21 @@ def page(settings: Settings) -> tuple[str, str]:
         "fine": True,
         "correlated": USUAL_CORRELATED,
     }
+    correlations = [name for name in CORRELATION_NAMES if name != "table" or settings.covariance]
+    chosen = choice(
+        "correlation", "Kind", CORRELATION_NAMES, correlations, settings.correlation, _CORRELATED
+    )
     places = {
         "INTRO": "",
-        "CONTROLS": _live_controls(settings),
+        "CONTROLS": asset("controls.html"),
+        "ESTIMATE": "".join(map(slider, ESTIMATE)),
+        "NOISE": _sliders("noise", NOISE),
+        "DATA": "".join(map(slider, DATA))
+        + law_choice(LAW_NAMES, settings.law)
+        + _sliders("law", LAW),
+        "SCALES": " ".join(f"{s:.6g}" for s in settings.scales),
+        "CORRELATION": chosen + _sliders("correlation", CORRELATION),
+        "MOST": str(MOST_COLUMNS),
         "EPSILON": EPSILON_CHOICE,
         "ATTACK": asset("attack.html"),
         "CORRELATED": asset("correlated.html"),
@@ -141,69 +159,11 @@ def fieldset(legend: str, *parts: str) -> str:
     return f"<fieldset><legend>{escape(legend)}</legend>{''.join(parts)}</fieldset>"
 
 
-def _live_controls(settings: Settings) -> str:
-    own = (
-        '<div data-law="own" class="control"><label for="scales">Scales, one per column</label>'
-        f'<textarea id="scales" data-change spellcheck="false" aria-describedby="scales-help">'
-        f"{' '.join(f'{s:.6g}' for s in settings.scales)}</textarea>"
-        '<p class="help" id="scales-help">Numbers with spaces between them. Only this machine sees '
-        "them.</p></div>"
-    )
-    some = settings.n_features is not None
-    columns = (
-        '<div class="control" role="radiogroup" aria-label="Number of columns, N">'
-        + _choice("columns", "many", "The limit of many columns", not some)
-        + _choice("columns", "some", "This number of columns:", some)
-        + f'<input type="number" id="n_features" min="1" max="{MOST_COLUMNS}" step="1" data-change '
-        f'value="{settings.n_features or 1000}" aria-label="Number of columns, N"></div>'
-    )
-    by_level = settings.noise_by == "level"
-    noise = (
-        '<div class="control" role="radiogroup" aria-label="What sets the level of the noise">'
-        + _choice("noise_by", "level", "Level given", by_level)
-        + _choice("noise_by", "labels", "Level from (ε, δ) for the labels", not by_level)
-        + "</div>"
-        + _sliders("noise", NOISE)
-    )
-    return "\n".join(
-        [
-            fieldset("Estimate", *map(slider, ESTIMATE), noise),
-            fieldset(
-                "Data",
-                *map(slider, DATA),
-                law_choice(LAW_NAMES, settings.law),
-                _sliders("law", LAW),
-                own,
-            ),
-            fieldset("Correlation of the columns", _correlation(settings)),
-            fieldset("Number of columns", columns),
-        ]
-    )
-
-
-def _correlation(settings: Settings) -> str:
-    names = [name for name in CORRELATION_NAMES if name != "table" or settings.covariance]
-    help = (
-        "Predictions for correlated columns are simulated and have a table of their own; "
-        "everything else is for independent columns."
-    )
-    chosen = choice("correlation", "Kind", CORRELATION_NAMES, names, settings.correlation, help)
-    return chosen + _sliders("correlation", CORRELATION)
-
-
 def _sliders(kind: str, groups: dict[str, tuple[Control, ...]]) -> str:
     """The sliders of each choice; the page shows those of the one that is chosen."""
     return "".join(
         f'<div data-{kind}="{name}">{"".join(map(slider, controls))}</div>'
         for name, controls in groups.items()
-    )
-
-
-def _choice(name: str, value: str, label: str, chosen: bool) -> str:
-    mark = " checked" if chosen else ""
-    return (
-        f'<label class="choice"><input type="radio" name="{name}" value="{value}" data-change'
-        f"{mark}> {escape(label)}</label>"
     )
 
 

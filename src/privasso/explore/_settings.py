@@ -1,4 +1,4 @@
-"""What is asked of the explorer: model, λ and noise, from numbers of a page or from a table."""
+"""What is asked of the explorer: its controls, and model, λ and noise by them or by a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,13 +15,116 @@ from privasso._documents import Fields
 from privasso._text import escaped
 from privasso.accounting import gaussian_epsilon
 from privasso.encoding import Numbers, looks_like_identifier
-from privasso.explore._controls import every_control
-from privasso.model import AutoRegressive, Blocks, ColumnCovariance, Factors, GivenCovariance, Model
+from privasso.model import AutoRegressive, Blocks, Factors, GivenCovariance, Model
 from privasso.noise import PowerLaw
 from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
 from privasso.tables import Table
 from privasso.theory import FixedPoint, critical_noise, label_sensitivity, state_evolution
+
+
+@dataclass(frozen=True)
+class Control:
+    """A slider with a field for exact values.
+
+    - `label`, `help`: what it is called, and what it means in one sentence.
+    - `low`, `high`: range of the slider. The field takes values beyond it where they make sense.
+    - `scale`: how positions of the slider become values.
+    - `whole`: whether only whole numbers make sense.
+    """
+
+    name: str
+    label: str
+    help: str
+    low: float
+    high: float
+    start: float
+    scale: Literal["log", "linear"] = "log"
+    whole: bool = False
+
+
+DATA = (
+    Control("alpha", "Rows per column, α = M/N", "Rows divided by columns.", 0.05, 100.0, 0.5),
+    Control("rho", "True coefficients, ρ", "Fraction that is not zero.", 0.005, 1.0, 0.1),
+    Control(
+        "sigma_xi", "Label noise, σ_ξ", "Standard deviation of what the columns cannot explain.",
+        0.0, 1.0, 0.1, "linear",
+    ),
+)  # fmt: skip
+LAW = {
+    "uniform": (
+        Control("low", "Smallest scale", "Lower end of the interval.", 0.0, 2.0, 0.0, "linear"),
+        Control("high", "Largest scale", "Upper end of the interval.", 0.1, 4.0, 1.0, "linear"),
+    ),
+    "lognormal": (
+        Control("mu", "Mean of log s", "Centre of the law.", -2.0, 2.0, 0.0, "linear"),
+        Control(
+            "spread", "Deviation of log s", "How much scales differ.", 0.05, 2.0, 0.5, "linear"
+        ),
+    ),
+    "constant": (Control("value", "The scale", "The same for all columns.", 0.1, 10.0, 1.0),),
+}
+CORRELATION = {
+    "ar": (
+        Control(
+            "neighbour_r", "Correlation of neighbours", "It falls with the distance of columns.",
+            0.0, 0.99, 0.8, "linear",
+        ),
+    ),
+    "blocks": (
+        Control(
+            "block_size", "Columns in a block", "A whole number.", 2.0, 50.0, 10.0, "linear", True
+        ),
+        Control(
+            "block_r", "Correlation within a block", "Blocks do not correlate with one another.",
+            0.0, 0.95, 0.5, "linear",
+        ),
+    ),
+    "factors": (
+        Control(
+            "n_factors", "Number of factors", "A whole number.", 1.0, 50.0, 5.0, "linear", True
+        ),
+        Control(
+            "factor_share", "Share of the factors", "Part of the variance of the columns that is "
+            "due to the factors.", 0.0, 0.95, 0.5, "linear",
+        ),
+    ),
+}  # fmt: skip
+ESTIMATE = (
+    Control("lam", "Penalty, λ", "Larger values give fewer coefficients.", 1e-3, 100.0, 0.2),
+    Control(
+        "gamma", "Shape of the noise, γ",
+        "Its variance grows as the γ-th power of the squared scale: 0 is isotropic, 2 the "
+        "Gram-based design.", 0.0, 3.0, 2.0, "linear",
+    ),
+)  # fmt: skip
+NOISE = {
+    "level": (
+        Control("sigma", "Noise level, σ_η", "Root of its mean variance.", 1e-3, 100.0, 0.05),
+    ),
+    "labels": (
+        Control("epsilon", "Budget, ε", "Smaller is more private.", 0.05, 50.0, 1.0),
+        Control(
+            "delta", "δ", "About the chance that the guarantee fails; choose far below 1/rows.",
+            1e-10, 1e-2, 1e-6,
+        ),
+        Control(
+            "width", "Range of the labels",
+            "Distance between their bounds, in standard deviations of the labels.",
+            1.0, 100.0, 6.0,
+        ),
+    ),
+}  # fmt: skip
+
+#: Designs whose trade-offs are compared.
+COMPARED = {0.0: "isotropic, γ = 0", 0.5: "γ = ½", 1.0: "γ = 1", 2.0: "Gram-based, γ = 2"}
+
+
+def every_control() -> list[Control]:
+    """All controls in the order of the page."""
+    groups = [*LAW.values(), *CORRELATION.values(), ESTIMATE, *NOISE.values()]
+    return [*DATA, *(control for group in groups for control in group)]
+
 
 #: Columns and scales beyond this make a point too slow for a slider.
 MOST_COLUMNS = 10_000
@@ -75,8 +178,7 @@ class Settings:
         """Read settings that a page sent; anything unexpected is a `DocumentError`."""
         found = Fields(document, "settings")
         known: dict[str, Any] = {name: found.number(name) for name in _START}
-        for name in ("law", "noise_by", "correlation"):
-            known[name] = found.text(name)
+        known |= {name: found.text(name) for name in ("law", "noise_by", "correlation")}
         known["scales"] = () if found.is_null("scales") else tuple(found.numbers("scales").tolist())
         known["n_features"] = (
             None if found.is_null("n_features") else found.whole("n_features", 1, MOST_COLUMNS)
@@ -101,7 +203,19 @@ class Settings:
             if self.covariance is None:
                 raise ValueError("no table was given: start with privasso explore TABLE")
             return replace(self.model, scales=None, covariance=self.covariance)
-        return replace(self.model, covariance=self._correlation())
+        kinds = {
+            "ar": lambda: AutoRegressive(self.neighbour_r),
+            "blocks": lambda: Blocks(
+                _whole("the columns in a block", self.block_size), self.block_r
+            ),
+            "factors": lambda: Factors(
+                _whole("the number of factors", self.n_factors), self.factor_share
+            ),
+        }
+        known = ", ".join(["none", *kinds, "table"])
+        if self.correlation not in kinds:
+            raise ValueError(f"correlation must be one of {known}, not {self.correlation!r}")
+        return replace(self.model, covariance=kinds[self.correlation]())
 
     @property
     def n_correlated(self) -> int:
@@ -113,17 +227,6 @@ class Settings:
         if number > MOST_CORRELATED:
             raise ValueError(f"at most {MOST_CORRELATED} correlated columns can be explored")
         return number
-
-    def _correlation(self) -> ColumnCovariance:
-        if self.correlation == "ar":
-            return AutoRegressive(self.neighbour_r)
-        if self.correlation == "blocks":
-            return Blocks(_whole("the columns in a block", self.block_size), self.block_r)
-        if self.correlation == "factors":
-            return Factors(_whole("the number of factors", self.n_factors), self.factor_share)
-        raise ValueError(
-            f"correlation must be none, ar, blocks, factors or table, not {self.correlation!r}"
-        )
 
     @cached_property
     def noise(self) -> PowerLaw:
@@ -177,10 +280,6 @@ class Settings:
         """ε of the labels at δ, if Fᵀy is released with noise of this level."""
         mu = self.label_range * self.label_sensitivity / sigma if sigma > 0.0 else math.inf
         return gaussian_epsilon(self.delta, mu) if math.isfinite(mu) else math.inf
-
-    def with_gamma(self, gamma: float) -> Settings:
-        """The same with noise of another shape."""
-        return replace(self, gamma=gamma)
 
     def _law(self) -> ScaleLaw:
         if self.law == "uniform":

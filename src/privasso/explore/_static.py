@@ -11,9 +11,8 @@ import numpy as np
 
 from privasso._text import finite
 from privasso.explore._answers import MEANING, column_noise, default_fits
-from privasso.explore._controls import COMPARED, DATA, ESTIMATE, NOISE, Control
 from privasso.explore._page import EPSILON_CHOICE, asset, document, fieldset, law_choice, slider
-from privasso.explore._settings import Settings
+from privasso.explore._settings import COMPARED, DATA, ESTIMATE, NOISE, Control, Settings
 from privasso.noise import PowerLaw
 from privasso.theory import QuadratureWarning, critical_lambda_ratio, phase_diagram
 
@@ -30,10 +29,7 @@ _ALPHA, _RHO = (0.3, 0.5, 2.0, 10.0), (0.1, 0.3)
 _LAM = tuple(float(f"{x:.3g}") for x in np.geomspace(0.02, 2.0, 17))
 _SIGMA = tuple(float(f"{x:.3g}") for x in np.geomspace(0.01, 1.0, 17))
 #: Values of the sliders that need no table.
-_FREE = {
-    "delta": [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3],
-    "width": [3.0, 6.0, 10.0, 20.0, 50.0],
-}
+_FREE = {"delta": [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3], "width": [3.0, 6.0, 10.0, 20.0, 50.0]}
 
 
 def static_page(

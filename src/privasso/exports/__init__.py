@@ -1,11 +1,6 @@
 """Published models in the languages of other software: SQL, R, ONNX."""
 
-from privasso.exports._formulas import r_function, sql_query, terms_of
+from privasso.exports._formulas import r_function, sql_query
 from privasso.exports._onnx import onnx_model
 
-__all__ = [
-    "onnx_model",
-    "r_function",
-    "sql_query",
-    "terms_of",
-]
+__all__ = ["onnx_model", "r_function", "sql_query"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
 
 from privasso.encoding import MISSING, Encoding, LevelCode, NumberCode
 from privasso.fit import ReleasedModel
@@ -36,26 +33,11 @@ class LevelTerm:
     missing: float | None
 
 
-@dataclass(frozen=True)
-class Terms:
-    """intercept + Σ terms; of a logistic regression that is the log odds of the positive class.
+def terms_of(model: ReleasedModel) -> list[NumberTerm | LevelTerm]:
+    """Return a model, less its intercept, as a sum over the columns that it needs.
 
-    - `intercept`: what is added to the terms.
-    - `terms`: one for each column that changes predictions.
-    - `classes`: names of the negative and the positive class; None for a linear model.
-    - `statement`: the privacy statement, for a comment.
-    """
-
-    intercept: float
-    terms: tuple[NumberTerm | LevelTerm, ...]
-    classes: tuple[str, str] | None
-    statement: str
-
-
-def terms_of(model: ReleasedModel) -> Terms:
-    """Return a model as a sum over the columns that it needs.
-
-    A level that the model does not know counts as the reference, as with ``unknown="ignore"``.
+    Of a logistic regression it is the log odds of the positive class. A level that the model does
+    not know counts as the reference, as with ``unknown="ignore"``.
     """
     needed = model.needed()
     encoding = needed.encoding
@@ -66,18 +48,12 @@ def terms_of(model: ReleasedModel) -> Terms:
                 "table or a data frame"
             )
         encoding = Encoding(tuple(NumberCode(name) for name in needed.feature_names))
-    classes = None if model.classes is None else (str(model.classes[0]), str(model.classes[1]))
-    return Terms(
-        model.intercept, tuple(_terms(encoding, needed.coef)), classes, str(model.guarantee)
-    )
-
-
-def _terms(encoding: Encoding, coef: np.ndarray) -> Iterator[NumberTerm | LevelTerm]:
-    at = 0
+    found, at = [], 0
     for code in encoding.codes:
-        own = [float(x) for x in coef[at : at + len(code.outputs)]]
+        own = [float(x) for x in needed.coef[at : at + len(code.outputs)]]
         at += len(own)
-        yield _number(code, own) if isinstance(code, NumberCode) else _level(code, own)
+        found.append(_number(code, own) if isinstance(code, NumberCode) else _level(code, own))
+    return found
 
 
 def _number(code: NumberCode, coef: list[float]) -> NumberTerm:
@@ -116,11 +92,10 @@ def sql_query(model: ReleasedModel, table: str = "data") -> str:
       ) AS prediction
     FROM "patients"
     """
-    terms = terms_of(model)
-    comment = "\n".join(f"-- {line}" for line in terms.statement.splitlines())
-    total = "\n    + ".join([_sql_number(terms.intercept), *map(_sql_term, terms.terms)])
+    comment = "\n".join(f"-- {line}" for line in str(model.guarantee).splitlines())
+    total = "\n    + ".join([_sql_number(model.intercept), *map(_sql_term, terms_of(model))])
     name, expression = "prediction", total
-    if terms.classes is not None:
+    if model.classes is not None:
         name = "probability"
         expression = f"1.0 / (1.0 + EXP(-(\n    {total}\n  )))"
     return f"{comment}\nSELECT *,\n  (\n    {expression}\n  ) AS {name}\nFROM {_name(table)}\n"
@@ -183,8 +158,7 @@ def r_function(model: ReleasedModel) -> str:
     >>> print(r_function(model).splitlines()[-3])
       total <- total + number(data[["age"]], 0.5, NA_real_)
     """
-    terms = terms_of(model)
-    lines = [f"# {_plain(line)}" for line in terms.statement.splitlines()]
+    lines = [f"# {_plain(line)}" for line in str(model.guarantee).splitlines()]
     lines += [
         "predict_privasso <- function(data) {",
         f"  absent <- c({', '.join(map(_r_text, MISSING))})",
@@ -203,10 +177,10 @@ def r_function(model: ReleasedModel) -> str:
         "    found <- values[match(x, texts)]",
         "    ifelse(is.na(x) | x %in% absent, missing, ifelse(is.na(found), 0, found))",
         "  }",
-        f"  total <- rep({terms.intercept!r}, nrow(data))",
+        f"  total <- rep({model.intercept!r}, nrow(data))",
     ]
-    lines += [f"  total <- total + {_r_term(term)}" for term in terms.terms]
-    lines += ["  1 / (1 + exp(-total))" if terms.classes is not None else "  total", "}", ""]
+    lines += [f"  total <- total + {_r_term(term)}" for term in terms_of(model)]
+    lines += ["  1 / (1 + exp(-total))" if model.classes is not None else "  total", "}", ""]
     return "\n".join(lines)
 
 

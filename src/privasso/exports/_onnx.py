@@ -38,23 +38,23 @@ def onnx_model(model: ReleasedModel) -> bytes:
     from onnx import TensorProto, helper
 
     terms = terms_of(model)
-    if not terms.terms:
+    if not terms:
         raise ValueError(
             "every coefficient is zero, and a graph without inputs cannot tell the number of rows; "
-            f"the prediction is {terms.intercept!r} for every row"
+            f"the prediction is {model.intercept!r} for every row"
         )
-    names = {term.name for term in terms.terms}
+    names = {term.name for term in terms}
     if "" in names:
         raise ValueError("a column has an empty name, which ONNX cannot have; rename it and fit")
     graph = _Graph(helper, TensorProto, names)
-    total = graph.constant(terms.intercept)
-    for term in terms.terms:
+    total = graph.constant(model.intercept)
+    for term in terms:
         made = graph.number(term) if isinstance(term, NumberTerm) else graph.level(term)
         total = graph.node("Add", [total, made])
-    name = "prediction" if terms.classes is None else "probability"
+    name = "prediction" if model.classes is None else "probability"
     while name in names:
         name += "_"
-    graph.node("Identity" if terms.classes is None else "Sigmoid", [total], out=name)
+    graph.node("Identity" if model.classes is None else "Sigmoid", [total], out=name)
     output = helper.make_tensor_value_info(name, TensorProto.DOUBLE, [None, 1])
     made = helper.make_model(
         helper.make_graph(graph.nodes, "privasso", graph.inputs, [output], graph.initializers),
@@ -62,7 +62,7 @@ def onnx_model(model: ReleasedModel) -> bytes:
         ir_version=_IR,
         producer_name="privasso",
         producer_version=model.software,
-        doc_string=terms.statement,
+        doc_string=str(model.guarantee),
     )
     onnx.checker.check_model(made, full_check=True)
     return made.SerializeToString()

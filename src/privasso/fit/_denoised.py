@@ -10,10 +10,10 @@ from privasso._blas import one_thread
 from privasso._clock import Clock
 from privasso._tuned import SPARSITY_LOSS
 from privasso._validation import positive_float, real_array
+from privasso.fit._charge import warn_user
 from privasso.fit._choose_lambda import TimeLimitWarning
-from privasso.fit._path import CoefficientPath
+from privasso.fit._model import CoefficientPath
 from privasso.fit._posterior import Posterior
-from privasso.fit._uses import warn_user
 from privasso.operators import Covariates
 from privasso.solvers import Status, solve, solve_problems
 

@@ -125,7 +125,8 @@ class FitOptions:
             raise ValueError("model must have independent columns here; leave the covariance out")
         if self.ledger is not None:
             self._check_ledger()
-        check_screen(self.screen)
+        if self.screen is not None:
+            check_screen(self.screen)
         if self.privacy.protects_records:
             self._check_perturbed()
         elif self.screen not in (None, "all") and not self.privacy.formal:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from privasso._text import is_unicode
 from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
+from privasso.encoding import Encoding
 from privasso.fit._charge import Charge, fit_in_words
 from privasso.fit._classes import OBSERVED, Classes
 from privasso.fit._options import FitOptions
@@ -34,6 +35,49 @@ from privasso.queries import (
     declared,
     made_up,
 )
+
+#: Said of columns that a data dictionary describes.
+DECLARED = (
+    "the levels and the values for missing entries in the data dictionary were chosen without "
+    "looking at the data"
+)
+_PUBLISHED = (
+    "the levels of text columns, and the means that replace missing values, are not sensitive: the "
+    "model shows them as they are in the data"
+)
+
+
+def encoded_guarantee(
+    guarantee: Guarantee, privacy: Privacy, encoding: Encoding, *, declared: bool = False
+) -> Guarantee:
+    """Return the statement of a fit whose model shows the encoding.
+
+    Public covariates may be shown, and so may what a data dictionary declares. Otherwise a
+    statement without a worst-case claim says that levels and means are published as they are, and a
+    formal guarantee, which would be false, is refused.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.encoding import LevelCode
+    >>> from privasso.privacy import Terms
+    >>> privacy, region = pv.OnAverage(0.1), Encoding((LevelCode("region", ("a", "b"), "a"),))
+    >>> statement = privacy.guarantee(Terms(fit_intercept=True, seeded=False, n_rows=100))
+    >>> encoded_guarantee(statement, privacy, region).assumptions[-1]
+    'the levels of text columns, and the means that replace missing values, are not sensitive: the \
+model shows them as they are in the data'
+    """
+    if privacy.public_covariates or (encoding.plain and not declared):
+        return guarantee
+    if declared:
+        return replace(guarantee, assumptions=(*guarantee.assumptions, DECLARED))
+    if guarantee.formal:
+        raise ValueError(
+            "the guarantee covers the covariates, and the levels of text columns and the means "
+            "that replace missing values would be published without noise; turn these columns into "
+            "numbers by rules that do not depend on the data"
+        )
+    return replace(guarantee, assumptions=(*guarantee.assumptions, _PUBLISHED))
 
 
 def statement(
@@ -144,10 +188,6 @@ class Plan:
         """Public covariates that are fitted as they are."""
         return None if self.calibration is None else self.rows
 
-    def stating(self, guarantee: Guarantee) -> Plan:
-        """The same plan with another statement."""
-        return replace(self, guarantee=guarantee)
-
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The rows that questions are about, with these labels, or with their own for None."""
         if isinstance(self.rows, RowBlocks):
@@ -248,14 +288,12 @@ def check_run(
     feature_names: tuple[str, ...] | None,
     target: str | None,
 ) -> None:
-    """Refuse a generator that the plan does not state, and names that no file could hold."""
+    """Refuse a generator that the plan does not state, and names that no file could hold.
+
+    It is done before the budget is spent on what they belong to.
+    """
     if (rng is not None) != seeded:
         raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={seeded}")
-    check_names(feature_names, target)
-
-
-def check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
-    """Refuse names that no file could hold, before the budget is spent on what they belong to."""
     names = feature_names or ()
     for name in (*names, *(() if target is None else (target,))):
         if not is_unicode(name):

@@ -3,23 +3,227 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any, cast
 
+import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from privasso._covariates import covariates
+from privasso._tuned import MOST_COMPONENTS, WIDE_PART
+from privasso._types import Matrix
 from privasso.accounting import Loss
 from privasso.blocks import RowBlocks
-from privasso.fit._chosen_labels import plan_chosen_labels
-from privasso.fit._label_plan import plan_fit
+from privasso.fit._label_plan import COMPUTED, plan_fit
 from privasso.fit._options import FitOptions
-from privasso.fit._plan import Plan, check_asked
-from privasso.fit._record_plan import plan_labels_at_one_lam, plan_records
-from privasso.fit._rows import held_in_blocks
-from privasso.planning import divided, interval_sensitivity
+from privasso.fit._plan import Plan, check_asked, statement, with_classes
+from privasso.fit._posterior import MOST_COLUMNS
+from privasso.fit._published import FewColumns, dense_columns
+from privasso.fit._rows import held_in_blocks, prepared_rows
+from privasso.noise import Shaped
+from privasso.planning import (
+    PrincipalComponents,
+    RecordProgram,
+    RecordTable,
+    ScreenedLabels,
+    aimed_lam,
+    check_room,
+    divided,
+    interval_sensitivity,
+    labels_at_one_lam,
+    screened_labels,
+)
 from privasso.privacy import PRIVATE, Formal, LabelDP, RecordDP, Terms
-from privasso.programs import LabelRange, too_large
-from privasso.queries import declared
+from privasso.problem import Clipped
+from privasso.programs import LabelRange, Peeled, Program, Table, check_size, too_large
+from privasso.queries import Ask, beside, declared
+
+#: Most plans for chosen columns that are remembered.
+_PLANS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenLabels(Program):
+    """Choose columns of public covariates, fit them, and correct the intercept.
+
+    Attributes
+    ----------
+    options : FitOptions
+        Of the fit.
+    screened : ScreenedLabels
+        How columns are chosen, and the privacy of the fit of these.
+    seeded : bool
+        Whether the noise comes from a fixed random state.
+    X : ndarray or sparse matrix
+        The covariates.
+    components : PrincipalComponents or None
+        Those of the covariates that are fitted beside the chosen columns.
+    """
+
+    options: FitOptions
+    screened: ScreenedLabels
+    seeded: bool
+    X: Matrix = field(repr=False)
+    components: PrincipalComponents | None = field(default=None, repr=False)
+
+    labels_alone = True
+
+    @property
+    def kappa(self) -> float:
+        """Of the fit."""
+        assert self.screened.fit.kappa is not None
+        return self.screened.fit.kappa
+
+    @property
+    def choosing(self) -> Any:
+        """How columns are chosen."""
+        return self.screened.settings
+
+    def on(self, X: Matrix) -> ChosenLabels:
+        """Without components, which would be others."""
+        return replace(self, X=X, components=None)
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """A label that decides between columns that are otherwise tied."""
+        return self.screened.worst(len(y))
+
+    def __call__(self, ask: Ask, lam: float = 0.0) -> FewColumns:
+        """Return the fit of the chosen columns and of the components, and which were chosen."""
+        chosen = np.sort(self.screened.screening.order(ask, self.peeled))
+        plan = self._fit_of(tuple(chosen.tolist()))
+        ask = beside(ask, self.fitted_columns(chosen))
+        few = plan.published(plan.program(ask)).solve()
+        if self.options.fit_intercept:
+            residuals = partial(self.screened.residuals, coef=few.coef, intercept=few.intercept)
+            level = self.screened.level.correction(ask, residuals)
+            few = replace(few, intercept=few.intercept + level)
+        return FewColumns(few, chosen, self.components)
+
+    @cached_property
+    def peeled(self) -> Peeled:
+        """The columns to choose from."""
+        return Peeled(self.X, None if self.components is None else self.components.scores)
+
+    def fitted_columns(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The chosen columns and the components, of which the fit is."""
+        chosen = dense_columns(self.X, list(columns))
+        return chosen if self.components is None else np.hstack([chosen, self.components.scores])
+
+    @cached_property
+    def _fit_of(self) -> Callable[[tuple[int, ...]], Plan]:
+        """`fit_of`, which is remembered for the next run of the program."""
+        return lru_cache(_PLANS)(self.fit_of)
+
+    def fit_of(self, columns: tuple[int, ...]) -> Plan:
+        """The plan for the fit of chosen columns, and of the components if there are any.
+
+        The covariates are public and so is the choice: it is a fit like any other.
+        """
+        inner = replace(
+            self.options,
+            privacy=self.screened.fit,
+            ledger=None,
+            screen="all",
+            among=self.X.shape[1],
+            # Chosen columns are few already.
+            aim="select" if self.options.aim == "select" else "predict",
+        )
+        rows = prepared_rows(self.fitted_columns(columns), self.options.fit_intercept)
+        if self.components is not None:
+            noise = Shaped(shrink=self.screened.shrink(rows))
+            inner = replace(inner, noise=noise, lam="auto")
+        return plan_fit(rows, inner, seeded=self.seeded)
+
+
+def plan_chosen_labels(X: Matrix, options: FitOptions, privacy: LabelDP, *, seeded: bool) -> Plan:
+    """Determine choice, fit and statement from the table; of all columns if that is better."""
+    if options.noise != "auto" or options.scales is not None:
+        raise ValueError("screen comes with noise of its own; leave noise and scales out")
+    given, source = X, X if isinstance(X, RowBlocks) else None
+    X = covariates(X if source is None else source.gathered()[0])
+    m, n = X.shape
+    components = None
+    both = options.fit_intercept and options.aim != "select"
+    if options.screen in (None, "auto") and both and n > WIDE_PART * m:
+        check_size(m, n)
+        components = PrincipalComponents.of(X, MOST_COMPONENTS)
+    decide = options.screen in (None, "auto") and components is None and n <= MOST_COLUMNS
+    decide = decide and not held_in_blocks(X)
+    rows = prepared_rows(X, options.fit_intercept) if decide else None
+    screened = None
+    if rows is None or rows.live.any():
+        screened = screened_labels(
+            privacy, m, n, screen=options.screen, components=components, rows=rows
+        )
+    if screened is None:
+        return plan_fit(given, options, seeded=seeded, rows=rows)
+    d = screened.settings.components
+    components = components.first(d) if components is not None and d else None
+    asking = ChosenLabels(options, screened, seeded, X, components)
+    also = (f"fitted beside them: the first {d} principal components of the covariates",)
+    terms, then = Terms(options.fit_intercept, seeded, m), (*(also if d else ()), COMPUTED)
+    guarantee = statement(privacy, partial(asking, lam=0.0), terms, then)
+    return Plan(options, X, asking, guarantee, seeded, source=source)
+
+
+def plan_records(
+    X: Any,
+    options: FitOptions,
+    privacy: RecordDP,
+    *,
+    seeded: bool,
+    feature_names: tuple[str, ...] | None,
+) -> Plan:
+    """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
+    if isinstance(X, RowBlocks):
+        feature_names = X.names
+    else:
+        X = covariates(X, finite=False)
+    m, n = X.shape
+    table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
+    program = table.screened(options.choice(n))
+    if program is None:
+        if sp.issparse(X):
+            raise ValueError(
+                f"{type(privacy).__name__} moves each column to the middle of its bounds, which "
+                "fills a sparse matrix; pass X.toarray(), or choose some columns first with screen="
+            )
+        check_room(n)
+        program = table.direct()
+    return _planned(X, options, program, seeded=seeded, names=feature_names)
+
+
+def plan_labels_at_one_lam(X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool) -> Plan:
+    """The same for labels of public covariates and a loss that is not about their mean."""
+    rows = prepared_rows(X, options.fit_intercept)
+    if rows.sparse:
+        raise ValueError("a fit at one λ fills a sparse matrix; pass X.toarray()")
+    X = X if isinstance(X, RowBlocks) else covariates(X, finite=False)
+    assert isinstance(options.loss, Clipped)
+    return _planned(X, options, labels_at_one_lam(privacy, rows, options.loss), seeded=seeded)
+
+
+def _planned(
+    X: Any,
+    options: FitOptions,
+    asking: RecordProgram,
+    *,
+    seeded: bool,
+    names: tuple[str, ...] | None = None,
+) -> Plan:
+    intercept, classes = options.fit_intercept, options.classes
+    lam = options.fixed_lam
+    if lam is None:
+        lam = aimed_lam(asking, options.aim, X.shape[0])
+    what = "the coefficients and the intercept" if intercept else "the coefficients"
+    then = f"{what} at {'every' if asking.again else 'one'} λ"
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=X.shape[0])
+    guarantee = statement(options.privacy, partial(asking, lam=lam), terms, (then,))
+    return Plan(options, X, asking, with_classes(guarantee, classes), seeded, lam=lam, names=names)
+
 
 #: What intervals are called among what is released.
 _ALSO = "intervals for the coefficients"
@@ -120,11 +324,12 @@ def _divided(
         stated = replace(privacy.guarantee(terms), released=stated.released)
     also = said[start + len(inner.guarantee.losses) :]
     released = (*said[:start], *stated.released, *also, *((_ALSO,) if mu else ()))
-    return whole.stating(
-        replace(
+    return replace(
+        whole,
+        guarantee=replace(
             stated,
             parameters=tuple({**dict(stated.parameters), "epsilon": epsilon}.items()),
             losses=tuple(query.loss for query in asked if query.loss is not None),
             released=tuple(dict.fromkeys(released)),
-        )
+        ),
     )

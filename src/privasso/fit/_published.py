@@ -9,15 +9,13 @@ import numpy as np
 
 from privasso._clock import Clock
 from privasso._types import Matrix
-from privasso._version import __version__
 from privasso.blocks import taken
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
-from privasso.fit._outcome import Outcome, Published
+from privasso.fit._outcome import KeptStatistics, Outcome, Published, Stated
 from privasso.fit._posterior import MOST_COLUMNS, Posterior
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows
-from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Covariates
 from privasso.planning import PrincipalComponents, release_mechanism
 from privasso.privacy import Formal, RecordDP
@@ -67,34 +65,24 @@ def published(
 ) -> Outcome:
     """The answers with names and statement."""
     options, privacy = plan.options, plan.options.privacy
+    stated = Stated(
+        privacy=privacy,
+        guarantee=plan.guarantee,
+        noise=plan.noise,
+        feature_names=feature_names,
+        target=target,
+    )
     match found:
         case Release():
             rows, calibration = plan.covariates, plan.calibration
             assert rows is not None
             assert calibration is not None
+            weights = release_mechanism(privacy).weights_of(rows, calibration)
             return Released(
-                release=found,
-                rows=rows,
-                weights=release_mechanism(privacy).weights_of(rows, calibration),
-                denoise=options.denoise,
-                privacy=privacy,
-                guarantee=plan.guarantee,
-                noise=plan.noise,
-                feature_names=feature_names,
-                target=target,
-                software=__version__,
-                lam=options.lam,
-                aim=options.aim,
-                among=options.among,
-                method=options.method,
-                tol=options.tol,
-                time_limit=options.time_limit,
-                classes=options.classes,
+                release=found, rows=rows, weights=weights, options=options, **stated.told
             )
         case RecordStatistics():
-            return KeptStatistics(
-                found, privacy, plan.guarantee, plan.lam, feature_names, __version__, target
-            )
+            return KeptStatistics(statistics=found, lam=plan.lam, **stated.told)
         case FewColumns():
             whole = replace(
                 _spread(plan, found),
@@ -103,18 +91,13 @@ def published(
                 target=target,
             )
             return Published(whole, privacy)
-    classes = options.classes
-    model = ReleasedModel(
-        coef=found.coef,
-        intercept=found.intercept,
+    model = stated.model(
+        found.coef,
+        found.intercept,
+        plan.lam,
         coef_se=found.coef_se,
         screened=found.screened,
-        lam=plan.lam,
-        guarantee=plan.guarantee,
-        noise=None,
-        feature_names=feature_names,
-        classes=None if classes is None else classes.names,
-        target=target,
+        classes=None if options.classes is None else options.classes.names,
     )
     return Published(model, privacy)
 
@@ -167,8 +150,7 @@ def interval_sums(plan: Plan, ask: Ask, found: Any) -> IntervalSums:
             coef, intercept = found.few.coef[:k], found.few.intercept
             ask = beside(ask, X)
         case _:
-            fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
-            frame, coef, intercept = _record_frame(plan, fit)
+            frame, coef, intercept = _record_frame(plan, found.solve(plan.lam))
     return _interval_program(plan, frame)(ask, coef, intercept)
 
 

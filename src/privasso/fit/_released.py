@@ -2,41 +2,193 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
 from privasso._tuned import LABEL_DEVIATIONS, LABEL_WIDTH, SELECT_LOSS
+from privasso._types import Matrix
 from privasso._validation import real_array
+from privasso.accounting import GaussianLoss, log_gaussian_delta
 from privasso.blocks import LabelsWithin
-from privasso.encoding import Encoding
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._classes import Classes
 from privasso.fit._denoised import Denoised
-from privasso.fit._kept import KeptRelease
 from privasso.fit._logistic import LogisticLasso
-from privasso.fit._model import ReleasedModel
-from privasso.fit._options import fixed_lambda
-from privasso.fit._outcome import Outcome
-from privasso.fit._path import CoefficientPath
+from privasso.fit._model import CoefficientPath, ReleasedModel
+from privasso.fit._options import FitOptions, fixed_lambda
+from privasso.fit._outcome import Outcome, Stated
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior_of, release_law
-from privasso.fit._postprocess import Postprocess
+from privasso.fit._postprocess import Postprocess, check_shape
 from privasso.fit._release_law import ReleaseLaw
+from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._selecting import selecting_lam
-from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.planning import Aim, LabelRelease
-from privasso.privacy import Guarantee, LabelDP, Privacy
-from privasso.programs import Intervals, Release
+from privasso.privacy import LabelDP
+from privasso.programs import Release
 from privasso.solvers import SolveError
 
+#: Covariates whose squared column norms differ by more than this, relatively, are refused; so is a
+#: release whose sensitivity or δ exceeds what is stated by more than this.
+_SAME = 1e-6
+#: No sensitivity is as small as this.
+_LEAST = 1e-300
+#: Labels and rows are rounded to grids, which changes weights by no more than this part.
+_ROUNDING = 1e-8
 
-@dataclass(frozen=True, eq=False)
-class Released(Outcome):
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KeptRelease(Stated, Release):
+    """The result of the mechanism, with its guarantee, from which any λ can be solved.
+
+    It holds neither labels nor noise, and its guarantee covers it, so keeping it costs nothing.
+    Together with the public covariates it gives the coefficients at any λ.
+
+    Attributes
+    ----------
+    column_squares : ndarray of shape (N,)
+        Squared norms of the (centred) columns, by which the covariates are recognised.
+    privacy : LabelDP
+        What it was made under, with everything decided.
+    guarantee : Guarantee
+        The privacy statement, which covers the release.
+    noise : NoiseDesign, Shaped or None
+        The noise at the level that was used; None if a file could not describe it.
+    feature_names : tuple of str or None
+        Names of the columns, in the order of b, if the fit knew them.
+    target : str or None
+        Name of the labels.
+    software : str
+        Version of privasso that made it.
+    encoding : Encoding or None
+        How the columns of a table become the columns of X, if that is not as they are.
+    intervals : Intervals or None
+        Laws of the coefficients of the population, if the fit released what they follow from.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> X = np.random.default_rng(0).standard_normal((60, 3))
+    >>> kept = pv.PrivateLasso(lam=100.0, privacy=privacy).fit(X, X[:, 0] > 0).release_
+    >>> kept
+    KeptRelease(n_rows=60, n_features=3, intercept=True)
+    >>> kept.open(X).solve(50.0).coef.shape  # another λ, no labels, no further cost
+    (3,)
+    """
+
+    column_squares: np.ndarray
+
+    def __post_init__(self) -> None:
+        Release.__post_init__(self)
+        if not self.privacy.covers_release or not self.guarantee.formal:
+            raise ValueError(
+                f"a release under a guarantee of kind {self.guarantee.kind!r} may not be kept: "
+                "the guarantee does not cover it"
+            )
+        self._check_statement()
+
+    def open(
+        self,
+        X: Matrix,
+        *,
+        sample_weight: ArrayLike | None = None,
+        denoise: bool = True,
+        method: str = "auto",
+        tol: float = 1e-8,
+        time_limit: float | None = None,
+        classes: Classes | None = None,
+        aim: Aim = "auto",
+    ) -> Released:
+        """Return the release with its covariates, ready to solve from; reads no labels.
+
+        With `classes` the models are logistic regressions; the release must be of labels 0 and 1.
+        Covariates or weights that differ from those of the release are refused, and so is a
+        release whose noise is too small for its statement.
+        """
+        options = FitOptions(
+            self.privacy,
+            lam=None,
+            fit_intercept=self.fit_intercept,
+            method=method,
+            tol=tol,
+            denoise=denoise,
+            time_limit=time_limit,
+            classes=classes,
+            aim=aim,
+        )
+        if classes is not None and sample_weight is not None:
+            raise ValueError("logistic regression takes no sample_weight; leave it out")
+        rows = prepared_rows(X, self.fit_intercept, sample_weight)
+        self.check_covariates(rows)
+        weights = self.checked_weights(rows)
+        return Released(release=self, rows=rows, weights=weights, options=options, **self.told)
+
+    def check_covariates(self, rows: Covariates) -> None:
+        """Refuse covariates that the release was not made from."""
+        check_shape(self, rows)
+        off = np.abs(rows.squares - self.column_squares) > _SAME * self.column_squares
+        if off.any():
+            column = int(np.argmax(off))
+            name = repr(self.feature_names[column]) if self.feature_names else str(column)
+            raise ValueError(
+                f"these are not the covariates that the release was made from: column {name} has "
+                "other values; pass the covariates of the fit"
+            )
+
+    def checked_weights(self, rows: Covariates) -> np.ndarray | None:
+        """Weights of the rows in the release; refuse noise that does not fit the statement.
+
+        Where the noise is smaller than it was, rows would have to be shrunk more than they were,
+        and the sum of the weights is another one. The tolerance is relative to the rows that are
+        shrunk: one large row among millions must not go unnoticed.
+        """
+        weights = released_weights(self, rows, self.privacy)
+        total, shrunk = float(rows.shape[0]), 0.0
+        if weights is not None:
+            given = 1.0 if rows.weights is None else rows.weights
+            total, shrunk = float(np.sum(weights)), float(np.sum(weights[weights < given]))
+        assert self.weight_sum is not None
+        tolerance = _SAME * shrunk + _ROUNDING * self.weight_sum
+        if not abs(total - self.weight_sum) <= tolerance:
+            raise ValueError(
+                "the noise of the release does not fit its statement: for one label to be hidden "
+                f"by it, the rows must have weights that add up to {total:.7g}, not "
+                f"{self.weight_sum:.7g} as in the release; either these are not the covariates of "
+                "the fit, or the release has been changed"
+            )
+        return weights
+
+    def _check_statement(self) -> None:
+        """Refuse a sensitivity μ that gives more than the δ that is stated.
+
+        A release from a perturbed objective has none: its guarantee states c and t instead, which
+        are checked there.
+        """
+        if self.mu is None and not isinstance(self.guarantee.loss, GaussianLoss):
+            return
+        log_delta = math.inf
+        if self.mu is not None and self.mu >= _LEAST:
+            try:
+                with np.errstate(all="ignore"):
+                    log_delta = log_gaussian_delta(self.guarantee["epsilon"], self.mu)
+            except ValueError:  # numbers far outside the range of any privacy
+                pass
+        if not log_delta <= math.log(self.guarantee["delta"]) + _SAME:
+            raise ValueError(
+                "the sensitivity mu of the release is not one that its epsilon and delta allow; "
+                "the release has been changed, or is damaged"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Released(Stated, Outcome):
     """The release together with the covariates; every λ is solved from these alone.
 
     `Plan.release` and `KeptRelease.open` make it.
@@ -45,22 +197,7 @@ class Released(Outcome):
     release: Release
     rows: Covariates
     weights: np.ndarray | None
-    denoise: bool
-    privacy: Privacy
-    guarantee: Guarantee
-    noise: Noise | None
-    feature_names: tuple[str, ...] | None
-    target: str | None
-    software: str
-    lam: float | str | None = None
-    aim: Aim = "predict"
-    among: int | None = None
-    method: str = "auto"
-    tol: float = 1e-8
-    time_limit: float | None = None
-    encoding: Encoding | None = None
-    classes: Classes | None = None
-    intervals: Intervals | None = None
+    options: FitOptions
 
     kept_as = "release"
 
@@ -70,11 +207,6 @@ class Released(Outcome):
         return self.rows
 
     @property
-    def known_target(self) -> str | None:
-        """As it was given."""
-        return self.target
-
-    @property
     def composition(self) -> str | None:
         """Gaussian releases add up in a closed form."""
         return self.privacy.composition(self.release.mu)
@@ -82,12 +214,16 @@ class Released(Outcome):
     @cached_property
     def post(self) -> Postprocess | Denoised | LogisticLasso:
         """The solving half of the fit."""
-        if self.classes is not None:
-            return LogisticLasso(self.release, self.rows, self.weights, tol=self.tol)
-        if self.denoise and self.guess is not None:
-            return Denoised(self.guess, self.rows, tol=self.tol)
+        if self.options.classes is not None:
+            return LogisticLasso(self.release, self.rows, self.weights, tol=self.options.tol)
+        if self.options.denoise and self.guess is not None:
+            return Denoised(self.guess, self.rows, tol=self.options.tol)
         return Postprocess(
-            self.release, self.rows, weights=self.weights, method=self.method, tol=self.tol
+            self.release,
+            self.rows,
+            weights=self.weights,
+            method=self.options.method,
+            tol=self.options.tol,
         )
 
     @cached_property
@@ -105,8 +241,8 @@ class Released(Outcome):
         noise, privacy = None, cast(LabelDP, self.privacy)
         if privacy.mechanism == "objective":
             noise = LabelRelease(privacy).objective_noise(self.rows.shape[0])
-        lam = selecting_lam(law[0], self.rows, noise, self.among)
-        if lam <= predicting or self.aim == "select":
+        lam = selecting_lam(law[0], self.rows, noise, self.options.among)
+        if lam <= predicting or self.options.aim == "select":
             return max(lam, predicting)
         lost, explained = post.lost(np.array([lam, predicting]), clock)
         # Labels that vary less around their predictions are not supposed.
@@ -141,30 +277,11 @@ class Released(Outcome):
         made = self.release
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
             return made if isinstance(made, KeptRelease) else None
-        return KeptRelease(
-            **vars(made),
-            column_squares=self.rows.squares,
-            privacy=self.privacy,
-            guarantee=self.guarantee,
-            noise=self.noise,
-            feature_names=self.feature_names,
-            target=self.target,
-            software=self.software,
-            encoding=self.encoding,
-            intervals=self.intervals,
-        )
+        return KeptRelease(**vars(made), column_squares=self.rows.squares, **self.told)
 
     def in_range(self, within: LabelsWithin) -> Released:
         """Everything is in the units of the labels then."""
-        width, noise, intervals = within.width, self.noise, self.intervals
-        return replace(
-            self,
-            release=self.release.in_range(within),
-            privacy=replace(cast(Any, self.privacy), y_bounds=(within.low, within.high)),
-            guarantee=self.guarantee.with_bounds(within.low, within.high),
-            noise=None if noise is None else noise.with_sigma(width * noise.sigma),
-            intervals=None if intervals is None else intervals.scaled(width),
-        )
+        return replace(self, release=self.release.in_range(within), **self.placed(within))
 
     def path_start(self, lam: float) -> float:
         """The largest λ of interest in a path around this one: that of the first coefficient."""
@@ -183,13 +300,13 @@ class Released(Outcome):
         SolveError
             No minimiser exists, or none was found.
         """
-        wanted = self.lam if lam is None else lam
+        wanted = self.options.lam if lam is None else lam
         if wanted is None:
             raise ValueError("lam is missing: give λ as a number or 'auto'")
-        clock, post = Clock(self.time_limit), self.post
+        clock, post = Clock(self.options.time_limit), self.post
         chosen, unit = fixed_lambda(wanted, self.privacy), self.release.unit
         if chosen is None:
-            if isinstance(post, Denoised) and self.aim != "predict":
+            if isinstance(post, Denoised) and self.options.aim != "predict":
                 chosen = unit * self._aimed(post, clock)
             elif not isinstance(post, Postprocess):
                 chosen = unit * post.choose(clock)
@@ -198,20 +315,14 @@ class Released(Outcome):
                 chosen = unit * choose_lambda(post, self.guess, deviation**2, clock=clock)
             clock = Clock()  # this λ was solved in time, so that a second solve is short too
         coef, intercept = post.solve(chosen / unit, clock=clock)
-        return ReleasedModel(
-            coef=unit * coef,
-            intercept=unit * intercept,
-            lam=chosen,
-            guarantee=self.guarantee,
-            noise=self.noise,
-            feature_names=self.feature_names,
+        classes = self.options.classes
+        return self.model(
+            unit * coef,
+            unit * intercept,
+            chosen,
             denoised=not isinstance(post, Postprocess),
-            software=self.software,
-            encoding=self.encoding,
             coef_se=self._errors(coef, intercept) if self.intervals is None else None,
-            classes=None if self.classes is None else self.classes.names,
-            intervals=self.intervals,
-            target=self.target,
+            classes=None if classes is None else classes.names,
         )
 
     @property
@@ -232,7 +343,7 @@ class Released(Outcome):
         """
         self.privacy.check_release_use("a path over λ")
         unit = self.release.unit
-        clock = Clock(self.time_limit)
+        clock = Clock(self.options.time_limit)
         found = self.post.path(real_array("lams", lams, ndim=1) / unit, clock=clock)
         return CoefficientPath(
             unit * found.lams, unit * found.coef, unit * found.intercept, found.status

@@ -20,10 +20,8 @@ from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
 from privasso.fit import Classes, FitOptions, Plan, plan_for, posterior_mean
-from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._population import Simulated
+from privasso.forecast._population import Assumptions, Simulated
 from privasso.privacy import PRIVATE, RecordDP
-from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
 
 #: Entries of a simulated table, the fewest and the most columns that stand for more, and the most
@@ -305,8 +303,7 @@ def _fitted(
 ) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of one fit."""
     ask = Answering(RowBlocks.of_arrays(X, y), bit_source(rng))
-    found = plan.program(ask)
-    fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
+    fit = plan.program(ask).solve(plan.lam)
     return fit.coef, fit.intercept
 
 

@@ -9,15 +9,151 @@ from typing import cast
 
 import numpy as np
 
-from privasso.fit import MOST_COLUMNS, Plan, Released, RowMoments
-from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._population import Population, Simulated
-from privasso.forecast._simulated_release import SimulatedFit
+from privasso._blas import one_thread
+from privasso.fit import MOST_COLUMNS, Plan, Released, ReleaseLaw, RowMoments, joint_noise
+from privasso.forecast._population import Assumptions, Estimate, Population, Simulated, Truth
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
-from privasso.planning import LabelRelease, calibrate
+from privasso.planning import LabelRelease, calibrate, clipped_law, whitened_moments
 from privasso.privacy import LabelDP
 from privasso.programs import Calibration
+from privasso.queries import ObjectiveNoise
+from privasso.solvers import Status, solve_problems
+
+#: Length of the Markov chain of a guess, against up to 1500 in a fit, to save time. Single fits
+#: change by up to 0.1 in R², but their mean by about 0.01 only, in either direction.
+_SWEEPS = 400
+#: Eigenvalues below this part of the largest are rounding.
+_RANK = 1e-12
+_TOL = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFit:
+    """Outcomes of fits on one table of covariates, whose questions have answers of a known law.
+
+    A release of labels that follow a truth has the law N(G(x, a), σ²G₂ + Σ), up to the shape of
+    the law of the residuals, which sums over many rows forget. That of a perturbed objective is in
+    `_clipped`. So one simulated release costs no more than a product with a matrix over the
+    columns, however many rows there are.
+    """
+
+    scheme: Scheme
+    moments: RowMoments = field(repr=False)
+    gram: np.ndarray = field(repr=False)
+    n_rows: float
+    weight: float
+
+    def outcome(self, truth: Truth, rng: np.random.Generator) -> Estimate | None:
+        """Draw labels and noise, and fit; None where the problem has no minimiser."""
+        b = self._draw(truth, rng)
+        lam, unit = self.scheme.lam, self.scheme.privacy.unit
+        if not self.scheme.denoise:
+            assert lam is not None
+            return self._lasso(b, lam / unit)
+        mean, _, level = self._law.posterior(b)
+        guess = self.moments.scale * mean
+        # With λ chosen from the release the LASSO keeps all but 1/400 of what the guess explains,
+        # so that the guess stands for it.
+        if lam is not None:
+            root = self._root
+            x, ok = _solution(root, root.T @ (root @ guess), lam / unit)
+            return Estimate(x, level) if ok else None
+        return Estimate(guess, level)
+
+    def _draw(self, truth: Truth, rng: np.random.Generator) -> np.ndarray:
+        moments = self.moments
+        x = truth.coef / moments.scale
+        x = np.append(x, truth.level) if moments.intercept else x
+        objective = self.scheme.calibration.objective
+        if objective is not None:
+            return self._clipped(x, truth.residual_sd, objective, rng)
+        labels, noise = rng.standard_normal(x.size), rng.standard_normal(x.size)
+        spread = truth.residual_sd * (self._label_root @ labels) + self._noise_root @ noise
+        return moments.G @ x + moments.units * spread
+
+    def _clipped(
+        self, x: np.ndarray, residual_sd: float, noise: ObjectiveNoise, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw b = (A + Λ)u for the minimiser u of a perturbed objective.
+
+        In the eigenbasis of A = GᵀG, u = (qA + Λ)⁻¹(qAx + √E_g A^½ z + σz') in law; the mean slope
+        q and the mean square E_g of the clipped residuals follow from the variance of a residual,
+        which follows from u. See `design.clipped_settings`.
+        """
+        width, (a, root) = self._width, self._whitened
+        truth, variance = root.T @ x / width, noise.sigma**2
+        own = np.float64(self.weight * (residual_sd / width) ** 2)
+        law = clipped_law(noise.kappa, a, truth**2, own, variance, noise.ridge, self.n_rows)
+        (q, square), z = law, rng.standard_normal((2, a.size))
+        u = q * a * truth + np.sqrt(square * a) * z[0] + np.sqrt(variance) * z[1]
+        return width * (root @ ((a + noise.ridge) * (u / (q * a + noise.ridge))))
+
+    @property
+    def _width(self) -> float:
+        return self.scheme.privacy.label_width / self.scheme.privacy.unit
+
+    @cached_property
+    def _whitened(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of A, and its eigenvectors in the units of the release."""
+        calibration, moments = self.scheme.calibration, self.moments
+        assert calibration.objective is not None
+        level, sigma_sum = calibration.objective.sigma * self._width, calibration.sigma_sum
+        a, root = whitened_moments(moments.G, calibration.covariance, sigma_sum, moments.scale)
+        return level**2 * a, root / level
+
+    @cached_property
+    def _noise(self) -> np.ndarray:
+        calibration = self.scheme.calibration
+        noise = calibration.covariance.matrix()
+        return joint_noise(noise, calibration.sigma_sum) if self.moments.intercept else noise
+
+    @cached_property
+    def _law(self) -> ReleaseLaw:
+        privacy = self.scheme.privacy
+        assert privacy.label_deviation is not None
+        deviation = privacy.label_deviation / privacy.unit
+        return ReleaseLaw(self.moments, self._noise, deviation, many=True, sweeps=_SWEEPS)
+
+    @cached_property
+    def _label_root(self) -> np.ndarray:
+        return _root(self.moments.G2 / np.outer(self.moments.units, self.moments.units))
+
+    @cached_property
+    def _noise_root(self) -> np.ndarray:
+        return _root(self._noise / np.outer(self.moments.units, self.moments.units))
+
+    @cached_property
+    def _root(self) -> np.ndarray:
+        """R with RᵀR = FᵀF of standardised columns."""
+        return _root(self.gram / np.outer(self.moments.scale, self.moments.scale)).T
+
+    def _lasso(self, b: np.ndarray, lam: float) -> Estimate | None:
+        """The LASSO on the release itself, as `Postprocess` solves it, with its intercept."""
+        G, scale = self.moments.G, self.moments.scale
+        if not self.moments.intercept:
+            x, ok = _solution(_root(G).T, b, lam)
+            return Estimate(scale * x, 0.0) if ok else None
+        # Centred by the weighted means, which differ from those of the rows by `shift`.
+        total, shift = G[-1, -1], G[:-1, -1] / G[-1, -1]
+        centred = G[:-1, :-1] - total * np.outer(shift, shift)
+        x, ok = _solution(_root(centred).T, b[:-1] - b[-1] * shift, lam)
+        return Estimate(scale * x, float(b[-1] / total - shift @ x)) if ok else None
+
+
+def _solution(root: np.ndarray, b: np.ndarray, lam: float) -> tuple[np.ndarray, bool]:
+    found = solve_problems(root, b[:, None], np.array([lam]), tol=_TOL, throw=False)
+    return found.x[:, 0], found.status[0] is Status.CONVERGED
+
+
+def _root(matrix: np.ndarray) -> np.ndarray:
+    """S with SSᵀ equal to the matrix."""
+    units = np.sqrt(np.diag(matrix))
+    with one_thread():
+        values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
+    kept = np.where(values > _RANK * values[-1], values, 0.0)
+    return np.ascontiguousarray(units[:, None] * vectors * np.sqrt(kept))
+
 
 #: Noise that is none, as a part of what there would be.
 _NOTHING = 1e-6
@@ -93,7 +229,7 @@ class Scheme:
         )
         # Other designs may have been applied to given scales, which a release does not hold.
         noise = released.noise if isinstance(released.noise, Shaped) else None
-        return cls(rows, privacy, calibration, noise, lam, released.denoise)
+        return cls(rows, privacy, calibration, noise, lam, released.options.denoise)
 
     @property
     def unavailable(self) -> str | None:
@@ -123,7 +259,7 @@ class Scheme:
     @property
     def budget(self) -> tuple[float, float]:
         """Of the privacy."""
-        return self.privacy.epsilon, self.privacy.width
+        return self.privacy.epsilon, self.privacy.label_width
 
     @property
     def size(self) -> tuple[int, int]:
@@ -131,8 +267,9 @@ class Scheme:
         return self.rows.shape[0], int(self.rows.live.sum())
 
     def affordable(self, lines: int) -> tuple[int, bool]:
-        """As many as there is time for."""
-        time = affordable(self.size[1])
+        """As many as there is time for: ten seconds, for this many columns on any computer."""
+        n = self.size[1]
+        time = int(_AT_ALL / (1.0 + (n / 100.0) ** 2 + (n / 250.0) ** 3))
         if time < _ENOUGH * lines:
             return min(_ENOUGH, max(_FEWEST, time)), False
         return min(_MOST, time // lines), True
@@ -189,7 +326,7 @@ class Scheme:
         """
         population, unit = Population(self.rows), self.privacy.unit
         suppose = replace(suppose, label_sd=suppose.label_sd / unit)
-        half_width = 0.5 * self.privacy.width / unit
+        half_width = 0.5 * self.privacy.label_width / unit
         m, n = self.size
         tables = 1 if m >= _MANY_ROWS * n else min(_TABLES, fits)
         found: list[float] = []
@@ -217,22 +354,8 @@ class Scheme:
             n_rows, total = counts * rows.shape[0], None if own is None else counts * own.sum()
             moments, gram = self._moments.times(counts), counts * rows.gram
         weight = 1.0 if total is None else float(total) / n_rows
-        privacy, lam = self.privacy, self.lam
-        return SimulatedFit(
-            privacy, self.calibration, lam, self.denoise, moments, gram, n_rows, weight
-        )
+        return SimulatedFit(self, moments, gram, n_rows, weight)
 
     @cached_property
     def _moments(self) -> RowMoments:
         return RowMoments.of(self.rows, self.calibration.weights)
-
-
-def affordable(columns: int) -> int:
-    """How many fits can be simulated in about ten seconds with that many columns.
-
-    The number depends on nothing else, so that a forecast does not depend on the computer.
-
-    >>> affordable(10), affordable(2000)
-    (2475, 2)
-    """
-    return int(_AT_ALL / (1.0 + (columns / 100.0) ** 2 + (columns / 250.0) ** 3))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._population import Assumptions
 from privasso.model import Model
 from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw, noise_to_dict
 from privasso.operators import Covariates

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from privasso._documents import DocumentError, json_text, read_json
 from privasso._files import check_regular, read_bounded, write_whole
@@ -17,23 +17,6 @@ from privasso.ledger._book import Book
 
 #: Bytes beyond which a file is refused unread.
 MAX_BYTES = 256 * 1024 * 1024
-
-
-class Store(Protocol):
-    """A place for a book."""
-
-    @property
-    def path(self) -> Path | None:
-        """The file, if there is one."""
-        ...
-
-    def read(self) -> Book:
-        """Return the book as it is now."""
-        ...
-
-    def update(self, change: Callable[[Book], Book]) -> None:
-        """Replace the book by what a function makes of it; if others change it, call it again."""
-        ...
 
 
 class Memory:
@@ -125,6 +108,9 @@ class File:
         if self._seen is None or len(chain) - 1 > self._seen[0]:
             self._seen = len(chain) - 1, chain[-1]
 
+
+#: A place for a book.
+Store: TypeAlias = Memory | File
 
 #: Seconds after which somebody else's lock is given up on.
 PATIENCE = 60.0

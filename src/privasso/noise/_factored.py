@@ -43,10 +43,12 @@ class Factored(Covariance):
         # Rows are brought to one size first: columns of the data may differ by many orders.
         size = np.sqrt(np.einsum("ij,ij->i", self._root, self._root))
         self._size: FloatArray = np.where(size > 0.0, size, 1.0)
-        with one_thread():
-            self._basis, self._triangle = np.linalg.qr(self._root / self._size[:, None])
-        pivots = np.abs(np.diag(self._triangle))
         n, k = self._root.shape
+        unit = self._root / self._size[:, None]
+        self._triangular = n == k and not np.triu(unit, 1).any()
+        with one_thread():
+            self._basis, self._triangle = (None, unit) if self._triangular else np.linalg.qr(unit)
+        pivots = np.abs(np.diag(self._triangle))
         if k > n or not np.min(pivots) > n * np.finfo(np.float64).eps * np.max(pivots):
             raise ValueError("root must have linearly independent columns, no more than rows")
 
@@ -55,8 +57,19 @@ class Factored(Covariance):
         """The left inverse of R: one product with it whitens many rows at once."""
         from scipy.linalg import solve_triangular
 
+        right = np.eye(self.size) if self._basis is None else self._basis.T
         with one_thread():
-            return solve_triangular(self._triangle, self._basis.T) / self._size
+            found = solve_triangular(self._triangle, right, lower=self._triangular)
+        return found / self._size
+
+    @cached_property
+    def triangular(self) -> Factored:
+        """The same Σ with its lower triangular root, where it has full rank."""
+        if self._triangular or self.rank < self.size:
+            return self
+        with one_thread():
+            upper = np.asarray(np.linalg.qr((self._root / self._size[:, None]).T, mode="r"))
+        return Factored(self._size[:, None] * (upper.T * np.sign(np.diag(upper))))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Factored:
@@ -109,6 +122,9 @@ class Factored(Covariance):
         other = object.__new__(Factored)
         other._root, other._size = np.sqrt(factor) * self._root, np.sqrt(factor) * self._size
         other._basis, other._triangle = self._basis, self._triangle
+        other._triangular = self._triangular
+        if "whitener" in self.__dict__:
+            other.whitener = self.whitener / np.sqrt(factor)
         return other
 
     def restricted(self, take: NDArray[np.intp]) -> Factored:
@@ -116,12 +132,11 @@ class Factored(Covariance):
         return Factored.from_matrix(part @ part.T) if take.size < self.rank else Factored(part)
 
     def embedded(self, live: NDArray[np.bool_]) -> Factored:
-        other = object.__new__(Factored)
-        other._root, other._basis = (np.zeros((live.size, self.rank)) for _ in range(2))
-        other._root[live], other._basis[live] = self._root, self._basis
-        other._size, other._triangle = np.ones(live.size), self._triangle
-        other._size[live] = self._size
-        return other
+        if live.all():
+            return self
+        root = np.zeros((live.size, self.rank))
+        root[live] = self._root
+        return Factored(root)
 
     def colour(self, z: FloatArray) -> FloatArray:
         return self._root @ z
@@ -130,6 +145,7 @@ class Factored(Covariance):
         out = self.whitener @ a
         if self.rank == self.size:
             return out
+        assert self._basis is not None
         a = (a.T / self._size).T
         inside = self._basis.T @ a
         outside = np.sum(a * a, axis=0) - np.sum(inside * inside, axis=0)
@@ -143,18 +159,12 @@ class Factored(Covariance):
         from scipy.linalg import get_blas_funcs
 
         times_triangle: Any = get_blas_funcs("trmm", dtype=np.float64)
-        white = times_triangle(1.0, self._lower, F.T, lower=1)
+        white = times_triangle(1.0, self.triangular._inverse, F.T, lower=1)
         return np.sqrt(np.einsum("ij,ij->j", white, white))
 
     @cached_property
-    def _lower(self) -> FloatArray:
-        """L⁻¹ for the lower triangular L with LLᵀ = Σ."""
-        from scipy.linalg import solve_triangular
-
-        with one_thread():
-            upper = np.linalg.qr((self._root / self._size[:, None]).T, mode="r")
-            inverse = solve_triangular(upper, np.eye(self.size)).T / self._size
-        return np.asfortranarray(inverse)
+    def _inverse(self) -> FloatArray:
+        return np.asfortranarray(self.whitener)
 
     def propagated(self, J: FloatArray) -> FloatArray:
         spread = J @ self._root

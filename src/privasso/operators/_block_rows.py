@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,6 +54,12 @@ class Whitening:
         matrix = np.ascontiguousarray(covariance.whitener.T)
         return Whitening(mean, np.flatnonzero(live), matrix)
 
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """Where each row of the matrix begins, before which it and all below it are zero."""
+        first = np.where(self.matrix.any(axis=1), np.argmax(self.matrix != 0.0, axis=1), self.rank)
+        return np.minimum.accumulate(first[::-1])[::-1].copy()
+
     @property
     def rank(self) -> int:
         """Entries of a whitened row."""
@@ -76,13 +83,13 @@ class Whitening:
                 yield span, centred * self.matrix
                 continue
             white = np.zeros((len(centred), self.rank))
-            _multiply(np.ascontiguousarray(centred), self.matrix, white)
+            _multiply(np.ascontiguousarray(centred), self.matrix, self._first, white)
             yield span, white
 
     def _sparse_rows(self, X: SparseMatrix) -> Iterator[tuple[slice, np.ndarray]]:
         """The same as x ↦ Σ_stored x_j a_j − Σ_j mean_j a_j, a_j the rows of the matrix."""
         base = np.zeros((1, self.rank))
-        _multiply(-self.mean[None, self.live], self.matrix, base)
+        _multiply(-self.mean[None, self.live], self.matrix, self._first, base)
         place = np.full(X.shape[1], -1)
         place[self.live] = np.arange(self.live.size)
         step = max(1, _WHITENED // self.rank)
@@ -108,24 +115,25 @@ def _multiply_stored(values, columns, starts, matrix, out):  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def _multiply(rows, matrix, out):  # pragma: no cover
+def _multiply(rows, matrix, first, out):  # pragma: no cover
     """Add rows·matrix to `out`; each entry is summed in the order of the columns."""
     m, n = rows.shape
-    for first in range(0, m, _TILE):
-        last = min(first + _TILE, m)
+    for start in range(0, m, _TILE):
+        stop = min(start + _TILE, m)
         j = 0
         while j + 4 <= n:
-            a, b, c, d = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
-            for i in range(first, last):
+            a, b = matrix[j, first[j] :], matrix[j + 1, first[j] :]
+            c, d = matrix[j + 2, first[j] :], matrix[j + 3, first[j] :]
+            for i in range(start, stop):
                 w, x, y, z = rows[i, j], rows[i, j + 1], rows[i, j + 2], rows[i, j + 3]
-                to = out[i]
+                to = out[i, first[j] :]
                 for k in range(to.size):
                     to[k] = (((to[k] + w * a[k]) + x * b[k]) + y * c[k]) + z * d[k]
             j += 4
         while j < n:
-            a = matrix[j]
-            for i in range(first, last):
-                w, to = rows[i, j], out[i]
+            a = matrix[j, first[j] :]
+            for i in range(start, stop):
+                w, to = rows[i, j], out[i, first[j] :]
                 for k in range(to.size):
                     to[k] += w * a[k]
             j += 1

@@ -18,8 +18,7 @@ from privasso.blocks import RowBlocks
 from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators._block_rows import Whitening
 from privasso.operators._operator import Operator, as_operator, finite_squares
-from privasso.operators._sparse import Centred
-from privasso.operators._sparse_rows import SparseRows
+from privasso.operators._sparse import Centred, SparseRows
 
 #: Entries of F in one block of rows: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
@@ -27,6 +26,8 @@ _CHUNK = 1 << 16
 _GRAM_CHUNK = 1 << 20
 #: A centred column whose entries are this small relative to its mean holds nothing but rounding.
 _CONSTANT = 1e-12
+#: Fewer rows than this part are summed by themselves; smaller weights would lose digits.
+_MOST_CHANGED, _LOST = 0.6, 1e-3
 #: Squared norms below this have lost digits to underflow.
 _SMALLEST_SQUARE = 1e-290
 _EPS = np.finfo(np.float64).eps
@@ -191,6 +192,14 @@ class Covariates:
         """`moments` with a 1 as last entry of each row."""
         if self._pays:
             return self._sparse_rows.moments(weights)
+        if weights is not None and self.weights is None and np.all(weights >= _LOST):
+            # Where few rows have other weights than 1, the others need not be summed again.
+            change = 1.0 - weights
+            if np.min(change) >= 0.0 and np.count_nonzero(change) < _MOST_CHANGED * change.size:
+                return self._own_moments - self._products(change)
+        return self._products(weights)
+
+    def _products(self, weights: np.ndarray | None) -> np.ndarray:
         n = int(self.live.sum())
         parts: dict[int, np.ndarray] = {}
 
@@ -198,6 +207,9 @@ class Covariates:
             total = np.zeros((n + 1, n + 1))
             for span, block in self._live_blocks(_GRAM_CHUNK, start, stop):
                 w = np.ones(len(block)) if weights is None else weights[span]
+                used = w != 0.0
+                if np.mean(used) < _MOST_CHANGED:
+                    w, block = w[used], block[used]
                 total[-1, :-1] += w @ block
                 total[-1, -1] += w.sum()
                 block = block if weights is None else np.sqrt(w[:, None]) * block

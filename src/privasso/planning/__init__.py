@@ -1,16 +1,24 @@
 """Planning: which program fits a table, and with which settings, from public facts alone."""
 
-from privasso.planning._aim import AIMS, Aim, aimed_lam, select_threshold
 from privasso.planning._clipped_rows import clipped_law, clipped_settings, whitened_moments
-from privasso.planning._components import PrincipalComponents, standardised
-from privasso.planning._intervals import divided, interval_sensitivity
-from privasso.planning._labels import LabelRelease, labels_at_one_lam
-from privasso.planning._mechanism import calibrate, release_labels, release_mechanism
+from privasso.planning._component_settings import PrincipalComponents, standardised
+from privasso.planning._label_products import best_shrink
+from privasso.planning._mechanism import (
+    LabelRelease,
+    calibrate,
+    labels_at_one_lam,
+    release_labels,
+    release_mechanism,
+)
 from privasso.planning._objective_noise import (
+    AIMS,
+    Aim,
+    aimed_lam,
     calibrate_objective,
     check_room,
     label_sensitivity,
     objective_noise,
+    select_threshold,
 )
 from privasso.planning._records import RecordProgram, RecordTable
 from privasso.planning._release_shape import release_shape
@@ -24,9 +32,8 @@ from privasso.planning._screening_settings import (
     direct_r2,
     usual_screening,
 )
-from privasso.planning._settings import default_kappa
+from privasso.planning._settings import default_kappa, divided, interval_sensitivity
 from privasso.planning._shape import OptimalShape, optimal_shape
-from privasso.planning._shrink import best_shrink
 
 __all__ = [
     "AIMS",

@@ -21,8 +21,7 @@ from privasso._tuned import (
 )
 from privasso.noise import Covariance
 from privasso.operators import Covariates
-from privasso.planning._release_shape import ReleaseShape, release_shape
-from privasso.planning._shrink import row_sample
+from privasso.planning._release_shape import ReleaseShape, release_shape, row_sample
 from privasso.theory import clipped_moments
 
 _STEPS = 80
@@ -89,14 +88,9 @@ def _spectrum(rows: Covariates, shrink: float) -> _Spectrum:
     known = _SPECTRA.setdefault(rows, {})
     if shrink not in known:
         part = row_sample(rows)
-        shape = release_shape(part, shrink, row_roots(part))
+        shape = release_shape(part, shrink, roots=True)
         known[shrink] = _Spectrum.of(part, shape, rows.shape[0] / part.shape[0])
     return known[shrink]
-
-
-def row_roots(rows: Covariates) -> np.ndarray | None:
-    """√w_μ: a row with its label enters the objective times the root of its weight."""
-    return None if rows.weights is None else np.sqrt(rows.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +199,13 @@ def whitened_moments(
     n, rank = covariance.size, covariance.rank
     ones = moments.shape[0] - n
     units = np.append(scale, np.ones(ones))
-    L = np.zeros((n + ones, rank + ones))
-    L[:n, :rank] = covariance.colour(np.eye(rank)) / scale[:, None]
+    L, left = np.zeros((n + ones, rank + ones)), np.zeros((rank + ones, n + ones))
+    white = covariance.whitener
+    L[:n, :rank] = covariance.colour(np.eye(rank))
+    left[:rank, :n] = (np.diag(white) if white.ndim == 1 else white) * scale
     if ones:
-        L[-1, -1] = sigma_sum
-    length = np.sqrt(np.sum(L * L, axis=0))
-    unit = L / length
+        L[-1, -1], left[-1, -1] = sigma_sum, 1.0 / sigma_sum
     with one_thread():
-        left = np.linalg.solve(unit.T @ unit, unit.T) / length[:, None]
         A = left @ (moments / np.outer(units, units)) @ left.T
         a, vectors = np.linalg.eigh(0.5 * (A + A.T))
-    return np.maximum(a, 0.0), units[:, None] * (L @ vectors)
+        return np.maximum(a, 0.0), L @ vectors

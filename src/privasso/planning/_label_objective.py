@@ -11,7 +11,7 @@ import numpy as np
 from privasso._tuned import LABEL_RIDGE, LABEL_RIDGES, MOST_LABEL_KAPPA
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.planning._clipped_rows import clipped_r2, clipped_settings, row_roots
+from privasso.planning._clipped_rows import clipped_r2, clipped_settings
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
 from privasso.planning._release_mechanism import (
     LabelMechanism,
@@ -82,7 +82,7 @@ class LabelObjective(LabelMechanism):
         share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
         sigma_sum = math.sqrt(float(np.max(weights)) / share) if rows.centred else 0.0
         if shape.size:
-            check_units(rows, self.privacy.width)
+            check_units(rows, self.privacy.label_width)
             largest = float(np.max(weights * rows.squared_row_norms(shape)))
             factor = largest / (1.0 - share)
             if not math.isfinite(factor * float(np.max(shape.diagonal))):
@@ -92,7 +92,7 @@ class LabelObjective(LabelMechanism):
 
     def shaped(self, rows: Covariates, shrink: float) -> Calibration:
         """Noise of the best covariance, and the ridge of the least expected error."""
-        shape, t = release_shape(rows, shrink, row_roots(rows)), LABEL_RIDGE * self.privacy.epsilon
+        shape, t = release_shape(rows, shrink, roots=True), LABEL_RIDGE * self.privacy.epsilon
         if self.privacy.t is None and rows.live.any():
             t = clipped_settings(rows, self.kappa, self._sensitivities(), (shrink,)).t
         return self._scaled(rows, shape.covariance, shape.sigma_sum, t)

@@ -1,16 +1,18 @@
-"""Mechanisms that release products of rows and labels, from which coefficients are computed."""
+"""Mechanisms that release products of rows and labels, and the one with noise of a given level."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from privasso.noise import Covariance, Noise, PowerLaw, Shaped
+from privasso.noise import Covariance, Factored, Noise, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
-from privasso.privacy import LabelDP, Privacy
-from privasso.programs import Calibration, Program
+from privasso.privacy import LabelDP, OnAverage, Privacy
+from privasso.programs import Calibration, NoisyProducts, ProductsProgram, Program
 
 K = TypeVar("K", bound=Privacy)
 #: Most columns for which the noise has a full covariance by default.
@@ -84,7 +86,7 @@ class LabelMechanism(ReleaseMechanism[LabelDP]):
 
         Rows that would exceed it are shrunk, see `row_weights`.
         """
-        check_units(rows, self.privacy.width)
+        check_units(rows, self.privacy.label_width)
         if not isinstance(rows, BlockCovariates):
             return self.shaped(rows, shrink)
         if shrink > 0.0:
@@ -114,8 +116,11 @@ class LabelMechanism(ReleaseMechanism[LabelDP]):
 def stated(covariance: Covariance) -> Covariance:
     """The same, computed from its root as it will be from a release that holds the root alone.
 
-    Weights that follow from it are then those of the release, digit by digit.
+    Weights that follow from it are then those of the release, digit by digit. The root is
+    triangular, with which rows are whitened in half of the time.
     """
+    if isinstance(covariance, Factored):
+        covariance = covariance.triangular
     return covariance.restricted(np.arange(covariance.size))
 
 
@@ -144,3 +149,32 @@ def why_infinite(rows: Covariates, shape: Covariance) -> str:
         "the noise that this design needs exceeds the largest float; choose a design that gives "
         "small columns more of it, such as PowerLaw(1.0, gamma=0.5)"
     )
+
+
+@dataclass(frozen=True)
+class AverageProducts(ReleaseMechanism[OnAverage]):
+    """Fᵀy and the label sum with noise of the mean variance σ²; the labels are used as they are."""
+
+    privacy: OnAverage
+
+    def default_noise(self, rows: Covariates) -> Noise:
+        """σ² ∝ v, the best or nearly the best power for the on-average KL divergence."""
+        return PowerLaw(1.0, 1.0)
+
+    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
+        """Scale the noise so that its mean variance is σ².
+
+        The label sum gets the noise of a column of ones whose noise is proportional to its norm,
+        σ_0² = σ²·N/mean(v).
+        """
+        if shape.size == 0 or self.privacy.sigma == 0.0:
+            return Calibration(shape.scaled(0.0), 0.0, None)
+        mean = shape.trace() / shape.size
+        sigma_sum = self.privacy.sigma * math.sqrt(rows.shape[1] / float(np.mean(v)))
+        return Calibration(
+            shape.scaled(self.privacy.sigma**2 / mean), sigma_sum if rows.centred else 0.0, None
+        )
+
+    def program(self, rows: Covariates, calibration: Calibration) -> ProductsProgram:
+        """Ask for Fᵀy and the label sum with noise."""
+        return ProductsProgram(NoisyProducts(rows, calibration))

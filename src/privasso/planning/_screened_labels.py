@@ -10,8 +10,7 @@ from privasso._tuned import CHOICE_CLIP, SHRINK_GAIN_COMPONENTS
 from privasso.accounting import objective_epsilon
 from privasso.operators import Covariates
 from privasso.planning._clipped_rows import clipped_settings
-from privasso.planning._component_settings import component_screening
-from privasso.planning._components import PrincipalComponents
+from privasso.planning._component_settings import PrincipalComponents, component_screening
 from privasso.planning._label_objective import LabelObjective
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
 from privasso.planning._screening_settings import Screen, ScreeningSettings, usual_screening
@@ -140,5 +139,5 @@ def screened_labels(
     screening = LabelScreening(
         settings.choices, settings.mu_centre, CHOICE_CLIP, privacy.y_bounds, settings.neighbours
     )
-    level = Level(settings.mu_level, privacy.width, neighbours=privacy.pair)
+    level = Level(settings.mu_level, privacy.label_width, neighbours=privacy.pair)
     return ScreenedLabels(screening, fit, n_columns, level, settings)

@@ -14,14 +14,15 @@ from privasso._validation import label_bounds, positive_float, probability, squa
 from privasso.accounting import GaussianLoss, Loss, sensitivity_for
 from privasso.model import Model
 from privasso.noise import Noise
-from privasso.privacy._column_bounds import PRIVATE
 from privasso.privacy._guarantee import Guarantee, alone, once
-from privasso.queries import Neighbours, Relation
+from privasso.queries import EMPTIED, Neighbours, Relation
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
 Scales: TypeAlias = ArrayLike | ScaleLaw | Literal["data"] | None
 
+#: Found in the data with noise, at a part of the budget.
+PRIVATE = "private"
 KNOWN_SEED = "nobody knows the fixed random state that the noise came from"
 UNKNOWN_SEED = (
     "nobody can predict the noise, which came from the operating system's cryptographic generator"
@@ -184,6 +185,11 @@ class Formal(Privacy):
         return Neighbours(self.one, self.neighbours)
 
     @property
+    def mu_before(self) -> float:
+        """Sensitivity of all releases before the fit together; zero if there are none."""
+        return 0.0
+
+    @property
     def mu(self) -> float:
         """The largest Mahalanobis sensitivity that (ε, δ) allows."""
         return sensitivity_for(self.epsilon, self.delta)
@@ -225,6 +231,49 @@ class Formal(Privacy):
             released=tuple(dict.fromkeys(released)),
             seeded=terms.seeded,
         )
+
+
+@dataclass(frozen=True)
+class RecordBudget:
+    """(ε, δ)-differential privacy of whole records: one is emptied, or the reverse.
+
+    It says how much noise objective perturbation needs, and no more: bounds of the columns and of
+    the labels come with the data.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta : float
+        δ in (0, 1), well below one over the number of rows.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> budget = pv.privacy.RecordBudget(epsilon=1.0, delta=1e-6)
+    >>> round(pv.optimal_design(pv.Model(alpha=10.0), pv.Budget(budget)).t, 1)
+    0.5
+    """
+
+    epsilon: float
+    delta: float
+
+    public_covariates: ClassVar[bool] = False
+    mu_before: ClassVar[float] = 0.0
+    label_width: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+
+    @property
+    def pair(self) -> Neighbours:
+        """How data sets differ."""
+        return EMPTIED
+
+
+#: What formal noise is computed from.
+FormalBudget: TypeAlias = Formal | RecordBudget
 
 
 _Kind = TypeVar("_Kind", bound=type[Privacy])

@@ -96,30 +96,15 @@ class LabelDP(Formal):
                 )
 
     @property
-    def mu_before(self) -> float:
-        """Nothing is released before a fit of labels."""
-        return 0.0
-
-    @property
-    def width(self) -> float:
-        """The same as `label_width`."""
-        return self.label_width
-
-    @property
     def unit(self) -> float:
         """The power of two in which labels are measured: 1 unless the bounds are extreme."""
-        exponent = math.frexp(self.width)[1]
+        exponent = math.frexp(self.label_width)[1]
         return 1.0 if abs(exponent) <= _ORDINARY else math.ldexp(1.0, exponent)
 
     @property
     def units(self) -> float:
         """High minus low, in this unit."""
-        return self.width / self.unit
-
-    @property
-    def centre(self) -> float:
-        """The middle of the bounds."""
-        return self.y_bounds[0] + 0.5 * self.width
+        return self.label_width / self.unit
 
     def for_classes(self) -> LabelDP:
         """Release products: the logistic loss depends on the labels through them alone.

@@ -114,12 +114,6 @@ class ClippedProblem:
         other.lam = nonnegative_float("lam", lam)
         return other
 
-    def with_eta(self, eta: ArrayLike) -> Self:
-        """Return the same problem with another linear term, without reading F again."""
-        other = copy(self)
-        other.eta = real_array("eta", eta, shape=(self.shape[1],))
-        return other
-
     def with_operator(self, op: Operator) -> Self:
         """Return the same problem with F behind another operator, such as a `Metered` one."""
         other = copy(self)

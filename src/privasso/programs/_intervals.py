@@ -11,7 +11,7 @@ import numpy as np
 
 from privasso._documents import DocumentError, Fields
 from privasso._validation import probability
-from privasso.programs._one_step import FEW, NEVER, POINTS, Law, at_level
+from privasso.programs._laws import FEW, NEVER, POINTS, Law, at_level
 
 Target: TypeAlias = Literal["huber", "least-squares", "logistic"]
 #: Why there is no interval.

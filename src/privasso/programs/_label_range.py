@@ -15,8 +15,7 @@ import numpy as np
 from privasso._tuned import LEAST_RANGE_PART, MOST_RANGE_PART, RANGE_NOISE
 from privasso.accounting import sensitivity_for
 from privasso.blocks import LabelsAsColumn, LabelsWithin
-from privasso.programs._estimate import widest_bounds
-from privasso.programs._magnitudes import Magnitudes
+from privasso.programs._estimate import Magnitudes, widest_bounds
 from privasso.programs._records import held_records
 from privasso.queries import Ask, Neighbours, NoisySum, Summand, after
 

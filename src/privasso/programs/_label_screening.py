@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from privasso._types import Matrix
 from privasso.accounting import ChoiceLoss
 from privasso.programs._associations import LABEL
-from privasso.programs._centre import clipped_integers, noisy_centre
+from privasso.programs._clipped_sums import clipped_integers, noisy_centre
 from privasso.programs._records import bounded_labels
 from privasso.queries import LABEL_REPLACED, Ask, Neighbours, NoisyChoice, Scores
 

@@ -10,11 +10,18 @@ import numpy as np
 from privasso._types import Matrix
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
+from privasso.programs._clipped_sums import Level
 from privasso.programs._estimate import Estimate
-from privasso.programs._intercept import Level
-from privasso.programs._program import Program, RecordFit
-from privasso.programs._records import RecordMap, full_residuals, half_ranges, measured
-from privasso.programs._worst_tables import Table, at_bounds
+from privasso.programs._program import Program, RecordFit, Table, at_bounds
+from privasso.programs._records import (
+    RecordMap,
+    empty_records,
+    full_residuals,
+    half_ranges,
+    measured,
+    shorter,
+    within,
+)
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 
@@ -130,7 +137,8 @@ class PerturbedObjective(Program):
 
         An empty record contributes nothing; see `_cells` for this and for missing covariates.
         """
-        return RowBlocks.of_arrays(self._numbers(X), y).gathered(self.view)
+        X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
+        return RowBlocks.of_arrays(X, y).gathered(self.view)
 
     def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
         """Those of objective perturbation."""
@@ -188,10 +196,6 @@ class PerturbedObjective(Program):
         """What is subtracted from each column."""
         return self._scaling()[0]
 
-    def _numbers(self, X: Matrix) -> np.ndarray:
-        """The covariates as an array of these columns; NaN and ±inf are allowed."""
-        return real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
-
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
         """Origin and scale of each column."""
         if self.scaling is not None:
@@ -201,8 +205,112 @@ class PerturbedObjective(Program):
         return half_ranges(self.bounds, centred=False)
 
 
+class OnTable(Program):
+    """A program for rows that a perturbed objective scales; it has the settings of that one."""
+
+    table: PerturbedObjective
+
+    @property
+    def lam(self) -> float:
+        """The λ that is used unless another one is given, in units of the labels."""
+        return self.table.lam
+
+    @property
+    def kappa(self) -> float:
+        """Where residuals are clipped, as a part of the range of the labels."""
+        return self.table.noise.kappa
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """The data with a record at all upper bounds."""
+        return [at_bounds(X, y, self.table.bounds[:, 1], self.table.y_bounds)]
+
+
 def perturbed_numbers(noise: ObjectiveNoise, level: Level | None, n_rows: int) -> dict[str, float]:
     """Numbers of a perturbed objective, with the noise that corrects the intercept."""
     keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
     numbers = {key: getattr(noise, key) for key in keys}
     return numbers if level is None else {**numbers, "level": level.noise(n_rows)}
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticMap:
+    """Records as scaled rows, as long as they are, with labels 0 and 1; zeros for empty records.
+
+    A label above ½ counts as 1, any other as 0.
+
+    Attributes
+    ----------
+    bounds, origin, half, intercept, radius
+        As for `RecordMap`.
+    reach : float
+        K.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+    origin: np.ndarray = field(repr=False)
+    half: np.ndarray = field(repr=False)
+    intercept: bool
+    radius: float
+    reach: float
+
+    grid = None
+    largest_label = 1.0
+
+    @property
+    def n_columns(self) -> int:
+        """Entries of a row."""
+        return len(self.bounds) + self.intercept
+
+    def __call__(
+        self, X: np.ndarray, y: np.ndarray, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and labels of some records of a chunk."""
+        labels, rows = y[start:stop], np.ones((stop - start, self.n_columns))
+        part = within(X[start:stop], self.bounds)
+        part -= self.origin
+        part /= np.where(self.half > 0.0, self.half, 1.0)
+        part[:, self.half == 0.0] = 0.0
+        rows[:, : len(self.bounds)] = part
+        rows[empty_records(labels)] = 0.0
+        return rows, np.where(labels > 0.5, 1.0, 0.0)
+
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """Weights of rows; each depends on its own record only."""
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        radius = self.radius * shorter(rows.shape[1])
+        with np.errstate(divide="ignore"):
+            w = np.minimum(radius / length, radius * self.reach / length**2)
+        return np.minimum(1.0, w)
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedLogistic(PerturbedObjective):
+    """A perturbed logistic regression on scaled rows f with labels 0 and 1.
+
+    Rows have the weights w = min(1, R/‖f‖, RK/‖f‖²), so that none pulls harder than R, and no pull
+    changes by more than RK/4 per unit of the coefficients.
+
+    Attributes
+    ----------
+    reach : float
+        K.
+    """
+
+    reach: float = 0.0
+
+    @cached_property
+    def view(self) -> LogisticMap:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How a record becomes a row and a label."""
+        scaling, radius = self._scaling(), self.noise.radius
+        return LogisticMap(self.bounds, *scaling, bool(self.fit_intercept), radius, self.reach)
+
+    def _worst_case(self, n_rows: int) -> Table:
+        """All others are at the same place and of the other class, so that its pull is full."""
+        X, labels = np.tile(self.bounds[:, 1], (n_rows, 1)), np.zeros(n_rows)
+        labels[0] = 1.0
+        return X, labels, "a record made up among others of the other class"
+
+    @property
+    def _middle(self) -> float:
+        """Nothing is subtracted from classes, and their range is 1, so that these are log odds."""
+        return 0.0

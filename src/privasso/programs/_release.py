@@ -201,3 +201,22 @@ class Release:
             f"{type(self).__name__}(n_rows={self.n_rows}, n_features={self.b.size}, "
             f"intercept={self.fit_intercept})"
         )
+
+
+def sandwich_errors(u: np.ndarray, H: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    """Root of the diagonal of H⁻¹CH⁻¹ over the support of u; NaN elsewhere, or if not positive.
+
+    Examples
+    --------
+    >>> sandwich_errors(np.array([1.0, 0.0]), np.diag([2.0, 1.0]), np.eye(2)).tolist()
+    [0.5, nan]
+    """
+    errors = np.full(u.size, np.nan)
+    support = np.flatnonzero(u)
+    if support.size:
+        block = np.ix_(support, support)
+        inverse = np.linalg.inv(H[block])
+        squares = np.diag(inverse @ middle[block] @ inverse)
+        # Where columns are nearly dependent, rounding can leave no digit; then nothing is stated.
+        errors[support] = np.sqrt(np.where(squares > 0.0, squares, np.nan))
+    return errors

@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from privasso.blocks import RowBlocks
-from privasso.programs._point import LogisticSlope, Point, Slope, long_rows, squared_lengths
+from privasso.programs._point import Point, Slope, long_rows, squared_lengths
 from privasso.programs._records import empty_records
-from privasso.queries import HALF, ROUNDING, Contribution, Neighbours, Summand, summed
+from privasso.queries import ROUNDING, Neighbours, Summand
 
 #: Entries of a row, and of a score, are integers of this many bits.
 _BITS = 18
@@ -30,10 +29,6 @@ STEPS = tuple(2.0 ** (0.5 * k) for k in range(-9, 1))
 #: A count is clear if it is so many deviations of its noise; the least and the largest part of a
 #: count that is supposed above the next step.
 _CLEAR, _FALL = 2.5, (0.25, 0.7)
-#: Public rows so many times as far away as the mean weigh no more than that in the shape of noise.
-_FAR = 256.0
-#: Squared lengths of public rows are told apart in so many steps for each doubling, of so many.
-_PER_OCTAVE, _OCTAVES = 16, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,120 +146,6 @@ class ScoreSums(Summand):
         matrix = np.zeros((self.n_columns,) * 2)
         matrix[self.upper] = np.ldexp(entries, -2 * unit)
         return np.triu(matrix) + np.triu(matrix, 1).T
-
-
-class PublicSums(Contribution):
-    """Sums of products of public rows, K = √u f of length at most `longest`.
-
-    Attributes
-    ----------
-    longest : float
-        See above.
-    """
-
-    longest: float
-
-    most_rows = 1 << 15
-
-    @abstractmethod
-    def scaled(self, X: Any) -> np.ndarray:
-        """K of some records."""
-
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """KᵀK of K in integers."""
-        K = np.rint(np.ldexp(self.scaled(X), self._bits))
-        return (K.T @ K).astype(np.int64).ravel()
-
-    def of(self, table: RowBlocks, n_columns: int) -> np.ndarray:
-        """That of all rows."""
-        low, high = summed(self, table)
-        total = low.astype(np.float64) + np.ldexp(high.astype(np.float64), HALF)
-        return np.ldexp(total, -2 * self._bits).reshape(n_columns, n_columns)
-
-    @property
-    def _bits(self) -> int:
-        return _BITS - math.ceil(math.log2(self.longest))
-
-
-@dataclass(frozen=True, eq=False)
-class PublicCurvature(PublicSums):
-    """The curvature of public rows where labels do not matter.
-
-    Attributes
-    ----------
-    rows : callable
-        Makes rows of records.
-    longest : float
-        Longer ones are shrunk.
-    point : Point or None
-        Where the curvature of a logistic regression is taken; None for that of squared residuals.
-    """
-
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
-    longest: float
-    point: Point | None = field(default=None, repr=False)
-
-    def scaled(self, X: Any) -> np.ndarray:
-        """√(wψ')f."""
-        G = self.rows(X)
-        weights = long_rows(G, self.longest)
-        if self.point is not None:
-            weights = weights * LogisticSlope()(self.point, X, np.zeros(len(G)))[1]
-        return G * np.sqrt(weights)[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class FarMoments(PublicSums):
-    """Σ u f fᵀ of public rows with u = (|f|²/mean)^1.5: those that are far away weigh most.
-
-    Attributes
-    ----------
-    rows : callable
-        Makes rows of records.
-    mean : float
-        Mean squared length.
-    """
-
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
-    mean: float
-
-    @property
-    def longest(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Of a row that is `_FAR` times as far away as the mean."""
-        return math.sqrt(self.mean * _FAR**2.5)
-
-    def scaled(self, X: Any) -> np.ndarray:
-        """√u f, shrunk where it is too long."""
-        G = self.rows(X)
-        ratio = np.maximum(squared_lengths(G) / self.mean, 1e-300)
-        return G * np.minimum(ratio**0.75, _FAR**1.25 / np.sqrt(ratio))[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class LongestRow(Contribution):
-    """Counts of public rows by their squared lengths, of which only the last one is used.
-
-    Attributes
-    ----------
-    rows : callable
-        Makes rows of records.
-    mean : float
-        Mean squared length.
-    """
-
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
-    mean: float
-
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """Rows between two steps."""
-        ratio = np.maximum(squared_lengths(self.rows(X)) / self.mean, 1.0)
-        at = np.minimum(np.ceil(_PER_OCTAVE * np.log2(ratio)), _OCTAVES * _PER_OCTAVE)
-        return np.bincount(at.astype(np.int64), minlength=_OCTAVES * _PER_OCTAVE + 1)
-
-    def of(self, table: RowBlocks) -> float:
-        """A squared length that no row exceeds, and the longest nearly has."""
-        low, high = summed(self, table)
-        return self.mean * 2.0 ** ((np.flatnonzero(low + high)[-1] + 1e-6) / _PER_OCTAVE)
 
 
 class SizeSums(Summand):

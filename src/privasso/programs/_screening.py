@@ -18,12 +18,10 @@ import numpy as np
 from privasso.accounting import ChoiceLoss, ObjectiveLoss
 from privasso.blocks import taken
 from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
-from privasso.programs._centre import clipped_integers, noisy_centre
-from privasso.programs._intercept import Level
-from privasso.programs._program import Program, RecordFit
-from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
+from privasso.programs._clipped_sums import Level, clipped_integers, noisy_centre
+from privasso.programs._program import RecordFit, Table, for_choice
+from privasso.programs._record_rows import OnTable, PerturbedObjective, perturbed_numbers
 from privasso.programs._records import half_ranges, ordered_residuals, within
-from privasso.programs._worst_tables import Table, for_choice
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisyChoice, ObjectiveNoise, Scores
 
 
@@ -209,7 +207,7 @@ class FurtherRound:
 
 
 @dataclass(frozen=True, eq=False)
-class ScreenedObjective(Program):
+class ScreenedObjective(OnTable):
     """Columns are chosen with noise, and those that were chosen are fitted with noise.
 
     Attributes
@@ -236,19 +234,9 @@ class ScreenedObjective(Program):
     indicators: np.ndarray | None = field(default=None, repr=False)
 
     @property
-    def lam(self) -> float:
-        """The λ that is used unless another one is given, in units of the labels."""
-        return self.table.lam
-
-    @property
     def noise(self) -> ObjectiveNoise:
         """Of the fit."""
         return self.table.noise
-
-    @property
-    def kappa(self) -> float:
-        """Where the residuals of the fit are clipped."""
-        return self.table.noise.kappa
 
     def __call__(self, ask: Ask, lam: float) -> RecordFit:
         """Choose, fit, choose by the residuals, fit again, and correct the last intercept."""

@@ -3,16 +3,6 @@
 Nothing outside this room draws noise for a formal guarantee.
 """
 
-from privasso.queries._ask import (
-    Answering,
-    Ask,
-    UndeclaredError,
-    after,
-    beside,
-    declared,
-    made_up,
-    next_question,
-)
 from privasso.queries._choice import NoisyChoice, Scores
 from privasso.queries._minimiser import PerturbedMinimiser
 from privasso.queries._objective_noise import (
@@ -25,9 +15,17 @@ from privasso.queries._objective_noise import (
 from privasso.queries._query import (
     EMPTIED,
     LABEL_REPLACED,
+    Answering,
+    Ask,
     Neighbours,
     Query,
     Relation,
+    UndeclaredError,
+    after,
+    beside,
+    declared,
+    made_up,
+    next_question,
     question_key,
 )
 from privasso.queries._rounded_gaussian import (

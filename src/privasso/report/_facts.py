@@ -9,41 +9,27 @@ from typing import cast
 import numpy as np
 
 from privasso.encoding import Dictionary, LevelCode
-from privasso.fit import (
-    CoefficientPath,
-    LogisticLasso,
-    Outcome,
-    Plan,
-    Released,
-    ReleasedModel,
-)
+from privasso.fit import CoefficientPath, Outcome, Plan, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
-from privasso.noise import Covariance, Isotropic, PowerLaw, noise_to_dict
-from privasso.operators import Covariates
-from privasso.planning import ScreeningOutlook, calibrate
-from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
+from privasso.noise import noise_to_dict
+from privasso.planning import ScreeningOutlook
+from privasso.report._columns import ColumnNoise, column_noise, noise_of_records, notes
 from privasso.report._mechanism import RecordMechanism, mechanism_of
-from privasso.report._stability import Stability, stability_of
-from privasso.report._unclear import noise_of_columns, noise_of_records, notes
 
 
 @dataclass(frozen=True, eq=False)
 class FitFacts:
     """What a report shows of a fit; it holds no labels, no noise and no residuals.
 
-    Facts about single columns and the critical λ need public covariates; otherwise they are None.
+    Facts about single columns need public covariates; otherwise they are None.
 
     - `model`: the published model; it knows the names of its columns.
     - `composition`: how the loss of several such fits adds up.
     - `label_width`: distance between the bounds of the labels.
-    - `even_level`: level that noise of one size on all columns would need for the same guarantee;
-      None where the noise is of that kind, or nothing about columns may be shown.
     - `forecast`: what could be expected of the fit before the labels were read.
     - `mechanism`: settings of a fit at one λ or of whole records.
     - `ranges` (N,): distances between the public bounds of the columns, where covariates are
       private.
-    - `influence` (M,): how much the label of each row can move the release, relative to the row
-      that can move it most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
     - `outlook`: what was predicted of a choice of columns.
     - `records`: whether whole records are protected, and not only labels.
     - `perturbed`: whether the minimiser of a perturbed objective was released, and not products.
@@ -59,15 +45,11 @@ class FitFacts:
     composition: str | None = None
     label_width: float | None = None
     columns: ColumnNoise | None = field(default=None, repr=False)
-    coef_noise: np.ndarray | None = field(default=None, repr=False)
     path: CoefficientPath | None = field(default=None, repr=False)
-    stability: Stability | None = None
-    even_level: float | None = None
     forecast: Forecast | None = None
     resolve: str | None = None
     mechanism: RecordMechanism | None = None
     ranges: np.ndarray | None = field(default=None, repr=False)
-    influence: np.ndarray | None = field(default=None, repr=False)
     outlook: ScreeningOutlook | None = field(default=None, repr=False)
     records: bool = False
     perturbed: bool = False
@@ -92,6 +74,11 @@ class FitFacts:
         if self.model.intervals is not None:
             return self.model.notes()
         return notes(self.model.coef, self.noise_alone, self.rare)
+
+    @property
+    def coef_noise(self) -> np.ndarray | None:
+        """Standard errors of the coefficients, where effects have a unit."""
+        return None if self.units is None else self.model.coef_se
 
     @property
     def screened_names(self) -> list[str] | None:
@@ -144,11 +131,6 @@ class FitFacts:
         return "range" if self.columns is None else "scale"
 
     @property
-    def unit_words(self) -> str:
-        """The unit of a column in words."""
-        return "range of its bounds" if self.columns is None else "scale of its column"
-
-    @property
     def shown(self) -> np.ndarray:
         """Columns in the order in which they are shown: with intervals all, the support first."""
         if self.model.intervals is None:
@@ -195,7 +177,7 @@ def facts_of(
     public = made.public_rows
     facts = FitFacts(
         model=model,
-        target=target or made.known_target or "the labels",
+        target=target or model.target or "the labels",
         n_rows=int(model.guarantee["n_rows"]) if public is None else public.shape[0],
         command=command,
         composition=made.composition,
@@ -211,19 +193,15 @@ def facts_of(
     if dictionary is not None and dictionary.limits is not None:
         ranges = np.diff(dictionary.limits, axis=1)[:, 0]
     alone, rare = model.coef_se, None
-    if isinstance(mechanism, RecordMechanism) and plan is not None and ranges is not None:
-        found = noise_of_records(plan, mechanism, ranges)
-        alone, rare = (alone, None) if found is None else found
+    records = mechanism if isinstance(mechanism, RecordMechanism) else None
+    if records is not None and plan is not None and ranges is not None:
+        found = noise_of_records(plan, records.name, records.numbers, ranges)
+        alone, rare = found or (alone, None)
+    outlook = None if plan is None else plan.outlook
     return replace(
-        facts,
-        noise_alone=alone,
-        rare=rare,
-        coef_noise=None if ranges is None else model.coef_se,
-        forecast=forecast,
-        mechanism=mechanism if isinstance(mechanism, RecordMechanism) else None,
-        ranges=ranges,
-        outlook=None if plan is None else plan.outlook,
-    )
+        facts, noise_alone=alone, rare=rare, forecast=forecast, mechanism=records, ranges=ranges,
+        outlook=outlook,
+    )  # fmt: skip
 
 
 def _lines(model: ReleasedModel) -> dict[str, list[dict[str, object]]] | None:
@@ -237,44 +215,15 @@ def _with_columns(
     facts: FitFacts, released: Released, assumptions: Assumptions | None, given_lam: float | None
 ) -> FitFacts:
     """The facts with those about single columns, where these are public."""
-    rows, release, post = released.rows, released.release, released.post
+    rows, release = released.rows, released.release
     if not released.privacy.public_covariates:
         return facts
-    covariance = release.covariance.restricted(np.flatnonzero(rows.live))
-    columns = column_noise(rows, covariance)
-    alone = noise_of_columns(columns) if facts.model.classes is None else None
-    facts = replace(facts, columns=columns, noise_alone=alone)
+    columns = column_noise(rows, release.covariance.restricted(np.flatnonzero(rows.live)))
+    linear = facts.model.classes is None
+    facts = replace(facts, columns=columns, noise_alone=columns.alone if linear else None)
     if assumptions is None:
         return facts
-    scheme, logistic = Scheme.of_release(released, given_lam), isinstance(post, LogisticLasso)
-    coef, errors = facts.model.coef, facts.model.coef_se
-    return replace(
-        facts,
-        coef_noise=errors if isinstance(post, LogisticLasso) else coefficient_noise(post, coef),
-        stability=stability_of(post),
-        even_level=_even_level(released),
-        perturbed=release.mu is None,
-        forecast=None if logistic or scheme.unavailable else forecast(scheme, assumptions),
-        influence=row_influence(rows, covariance, released.weights),
-    )
-
-
-def row_influence(
-    rows: Covariates, covariance: Covariance, weights: np.ndarray | None
-) -> np.ndarray | None:
-    """How much each row can move the release, relative to the largest, in increasing order.
-
-    None where no row can move it.
-    """
-    reach = np.sqrt(rows.squared_row_norms(covariance))
-    if weights is not None:
-        reach = reach * weights
-    largest = reach.max(initial=0.0)
-    return np.sort(reach) / largest if 0.0 < largest < np.inf else None
-
-
-def _even_level(released: Released) -> float | None:
-    noise, rows = released.noise, released.rows
-    if not rows.live.any() or (isinstance(noise, PowerLaw) and noise.gamma == 0.0):
-        return None
-    return calibrate(rows, released.privacy, Isotropic(1.0)).level
+    scheme = Scheme.of_release(released, given_lam)
+    known = linear and not scheme.unavailable
+    expected = forecast(scheme, assumptions) if known else None
+    return replace(facts, perturbed=release.mu is None, forecast=expected)

@@ -9,54 +9,37 @@ from privasso.forecast import Forecast
 from privasso.page import Page
 from privasso.planning import ScreeningOutlook
 from privasso.privacy import meaning
-from privasso.report._column_noise import QUANTILES, ColumnNoise
+from privasso.report._columns import QUANTILES, ColumnNoise
 from privasso.report._facts import FitFacts
-from privasso.report._intervals import interval_cells, interval_words
-from privasso.report._mechanism import RecordMechanism
-from privasso.report._methods import methods
-from privasso.report._outlook import OUTLOOK_TITLES, outlook_lines, outlook_table
+from privasso.report._mechanism import OUTLOOK_TITLES, outlook_lines, outlook_table
 from privasso.report._plots import (
     MOST,
     coefficient_figure,
     forecast_figure,
-    influence_figure,
     noise_figure,
     path_figure,
 )
-from privasso.report._stability import Stability
+from privasso.report._words import coefficient_cells, interval_words, methods
 from privasso.solvers import Status
-
-#: What the noise of a coefficient is, by whether the LASSO ran on the best guess from the release.
-_MEANING = {
-    True: (
-        "Its noise is the posterior standard deviation of the coefficient given the release, which "
-        "includes the privacy noise and assumes a variance of the labels."
-    ),
-    False: (
-        "Its noise is the standard deviation that the privacy noise alone gives the coefficient, "
-        "with the columns found here; sampling error is not included."
-    ),
-}
-_LOGISTIC = (
-    "Its noise is the standard error, of sampling and of privacy noise together, with the columns "
-    "found here."
-)
-
 
 #: What no forecast uses, by whether covariates are private.
 _UNUSED = {True: "No record", False: "No label"}
-_STANDARD_ERROR = (
-    "that of sampling and privacy noise together, given which coefficients are not zero; the bias "
-    "by λ is not part of it."
+_ERROR = (
+    "Its noise is its standard error, of sampling and of privacy noise together, given which "
+    "coefficients are not zero; the bias by λ is not part of it. A coefficient below twice its "
+    "noise says little."
 )
-
-
 #: Where the noise enters, by whether the minimiser of a perturbed objective was released.
 _NOISY = {
     False: "to the products of the columns with the labels",
     True: "to the objective, whose minimiser was released; the figure shows what it amounts to in "
     "the products of the columns with the labels",
 }
+_DECIDED = (
+    "All of this was decided before the data were read, from the number of rows and columns, the "
+    "bounds and the budget. Values are clipped to the bounds of their columns, labels to theirs; "
+    "how many were is not shown, because it depends on the data."
+)
 #: What is said where there are no intervals.
 _NO_INTERVALS = (
     "The penalty and the noise shrink coefficients, so that these are for predictions; intervals "
@@ -65,7 +48,7 @@ _NO_INTERVALS = (
 
 
 def fit_page(facts: FitFacts) -> Page:
-    """Build the report: guarantee, coefficients, noise, stability, forecast, path.
+    """Build the report: guarantee, coefficients, noise, forecast, path.
 
     Where covariates are not public and the guarantee does not cover the release, only the
     guarantee and the coefficients are shown.
@@ -76,20 +59,22 @@ def fit_page(facts: FitFacts) -> Page:
     if warning is not None:
         page.paragraph(warning, kind="warning")
     page.paragraph(_lead(facts), kind="lead")
-    _in_short(page, facts)
+    if facts.model.guarantee.formal and guaranteed:
+        page.paragraph(meaning(facts.model.guarantee))
     _guarantee(page, facts)
     _coefficients(page, facts)
-    _methods(page, facts)
+    said = methods(facts)
+    if said is not None:
+        page.heading("For a methods section")
+        page.paragraph(said)
     if facts.columns is not None:
         _noise(page, facts, facts.columns)
-    if facts.influence is not None:
-        _influence(page, facts, facts.influence)
     if facts.mechanism is not None:
-        _mechanism(page, facts.mechanism)
+        page.heading("How it was fitted")
+        page.paragraph(_DECIDED)
+        page.table(["setting", "value"], [list(line) for line in facts.mechanism.lines()])
     if facts.outlook is not None:
         _outlook(page, facts, facts.outlook)
-    if facts.stability is not None:
-        _stability(page, facts, facts.stability)
     if facts.forecast is not None:
         _forecast(page, facts, facts.forecast)
     if facts.path is not None:
@@ -99,41 +84,30 @@ def fit_page(facts: FitFacts) -> Page:
 
 
 def _lead(facts: FitFacts) -> str:
-    model = facts.model
-    count = int(np.count_nonzero(model.coef))
-    which = "coefficient is" if count == 1 else "coefficients are"
+    """The numbers that matter, in sentences."""
+    model, support = facts.model, facts.support
     what = "A sparse linear model for"
     if model.classes is not None:
         what = f"A sparse logistic regression, log odds of {model.classes[1]!r}, for"
-    return (
-        f"{what} {facts.target} from {facts.n_rows} rows and "
-        f"{model.n_features} columns. At λ = {model.lam:.6g}, {count} {which} not zero; the "
-        f"intercept is {model.intercept:.5g}."
+    said = (
+        f"{what} {facts.target} from {facts.n_rows} rows and {model.n_features} columns. At "
+        f"λ = {model.lam:.6g} the intercept is {model.intercept:.5g}, and "
+        f"{np.count_nonzero(model.coef)} of the coefficients are not zero"
     )
-
-
-def _in_short(page: Page, facts: FitFacts) -> None:
-    """What the guarantee means, and a table of the numbers that matter."""
-    guarantee, model = facts.model.guarantee, facts.model
-    if guarantee.formal and guarantee.for_release:
-        page.paragraph(meaning(guarantee))
-    rows = [
-        ["rows and columns", f"{facts.n_rows} and {model.n_features}"],
-        ["coefficients that are not zero", f"{np.count_nonzero(model.coef)} of {model.n_features}"],
-    ]
     if model.intervals is not None:
         clear = sum(not note for note in facts.notes)
-        rows.append(["intervals of 95 % that do not hold zero", f"{clear} of {model.n_features}"])
-    elif facts.coef_noise is not None and facts.support.size:
-        noise = facts.coef_noise[facts.support]
-        clear = int(np.sum(np.abs(model.coef[facts.support]) > 2.0 * noise))
-        rows.append(["of these, larger than twice their noise", str(clear)])
+        said += f"; {clear} of {model.n_features} intervals of 95 % do not hold zero"
+    elif facts.coef_noise is not None and support.size:
+        clear = np.abs(model.coef[support]) > 2.0 * facts.coef_noise[support]
+        said += f", {np.sum(clear)} of them larger than twice their noise"
     if facts.forecast is not None:
         expected = facts.forecast.outcome
         low, high = expected.interval
-        found = f"{expected.median:.2f} ({low:.2f} to {high:.2f} in 8 of 10 fits)"
-        rows.append(["forecast of R² on new rows", found])
-    page.table(["in short", "value"], rows)
+        said += (
+            f". The forecast of R² on new rows was {expected.median:.2f} ({low:.2f} to {high:.2f} "
+            "in 8 of 10 fits)"
+        )
+    return f"{said}."
 
 
 def _guarantee(page: Page, facts: FitFacts) -> None:
@@ -160,79 +134,34 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         )
     if shown.size == 0:
         return
-    coef, said = facts.model.coef[shown], []
-    cells = {"coefficient": [f"{x:.5g}" for x in coef]}
+    cells, said = coefficient_cells(facts), []
     which = "All" if intervals is not None else "Those that are not zero"
     if facts.units is None:
         said.append(f"{which}, the largest first, in the units of the data.")
     else:
-        cells["effect"] = [f"{x:.4g}" for x in coef * facts.units[shown]]
+        unit = "units of the labels" if facts.model.classes is None else "log odds"
         said.append(
-            f"{which}, the largest effect first. The effect is the coefficient "
-            f"times the {facts.unit_words}, in {_label_unit(facts)}."
+            f"{which}, the largest effect first. The effect is the coefficient times the "
+            f"{facts.rise} of its column, in {unit}."
         )
-    numeric = list(cells)
     if intervals is not None:
-        cells |= interval_cells(facts)
         said += interval_words(facts)
-    elif facts.coef_noise is not None:
-        size, noise = np.abs(coef), facts.coef_noise[shown]
-        ratios = np.divide(size, noise, out=np.full(size.shape, np.inf), where=noise > 0.0)
-        cells["its noise"] = [f"{x:.2g}" for x in noise]
-        cells["coefficient / noise"] = [f"{x:.1f}" for x in ratios]
-        numeric = list(cells)
-        said.append(f"{_meaning(facts)} A coefficient below twice its noise says little.")
-    notes = [facts.notes[k] for k in shown]
-    if any(notes):
-        cells["note"] = notes
-    if intervals is None:
-        said.append(_NO_INTERVALS)
+    else:
+        said += [_ERROR, _NO_INTERVALS] if facts.coef_noise is not None else [_NO_INTERVALS]
     page.paragraph(" ".join(said))
     if facts.units is not None:
-        bars = ""
-        if intervals is not None:
-            bars = "; dots are estimates, and bars intervals of 95 %"
-        elif facts.coef_noise is not None:
-            bars = "; bars are two standard deviations of their noise"
+        bars = "intervals of 95 %" if intervals is not None else "twice their noise"
+        which = f"The {MOST} largest effects" if shown.size > MOST else "All effects"
         page.figure(
-            coefficient_figure(facts),
-            (f"The {MOST} largest effects" if shown.size > MOST else "All effects") + f"{bars}.",
-            description=f"Effects of the columns{bars}",
-        )
+            coefficient_figure(facts), f"{which}; bars are {bars}, where known.",
+            description="Effects of the columns",
+        )  # fmt: skip
     names = [facts.names[k] for k in shown]
+    numeric = [head for head in cells if head not in ("95 % interval", "odds ratio", "note")]
     page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=numeric)
     references = [f"{column}: {level}" for column, level in facts.all_references.items()]
     if references:
         page.paragraph(f"Levels are compared with {', '.join(references)}.", kind="note")
-
-
-def _methods(page: Page, facts: FitFacts) -> None:
-    said = methods(facts)
-    if said is not None:
-        page.heading("For a methods section")
-        page.paragraph(said)
-
-
-def _label_unit(facts: FitFacts) -> str:
-    return "units of the labels" if facts.model.classes is None else "log odds"
-
-
-def _meaning(facts: FitFacts) -> str:
-    """What the noise of a coefficient is."""
-    if facts.model.classes is not None:
-        return _LOGISTIC
-    errors = f"Its noise is its standard error, {_STANDARD_ERROR}"
-    return errors if facts.columns is None else _MEANING[facts.model.denoised]
-
-
-def _mechanism(page: Page, mechanism: RecordMechanism) -> None:
-    page.heading("How it was fitted")
-    page.paragraph(
-        "All of this was decided before the data were read, from the number of rows and columns, "
-        "the bounds and the budget. Values are clipped to the bounds of their columns, labels to "
-        "theirs; how many were is not shown, because it depends on the data."
-    )
-    page.table(["setting", "value"], [list(line) for line in mechanism.lines()])
 
 
 def _noise(page: Page, facts: FitFacts, columns: ColumnNoise) -> None:
@@ -259,22 +188,6 @@ def _noise(page: Page, facts: FitFacts, columns: ColumnNoise) -> None:
         )
 
 
-def _influence(page: Page, facts: FitFacts, influence: np.ndarray) -> None:
-    page.heading("How much one row can matter")
-    page.paragraph(
-        "The noise must hide the label of the row that could move the release most. Where a few "
-        "rows reach much further than the others, they set the noise for all; shrinking such rows "
-        "beforehand, or leaving columns with extreme values out, lowers it. This depends on the "
-        f"covariates alone. Half of the rows have at most {np.median(influence):.0%} of the "
-        f"largest influence, and {np.mean(influence > 0.9):.0%} of them more than 90 % of it."
-    )
-    page.figure(
-        influence_figure(facts),
-        "Rows by how much their labels can move the release.",
-        description="Histogram of the influence of the rows",
-    )
-
-
 def _outlook(page: Page, facts: FitFacts, outlook: ScreeningOutlook) -> None:
     page.heading("The choice of columns")
     names = facts.screened_names
@@ -287,11 +200,6 @@ def _outlook(page: Page, facts: FitFacts, outlook: ScreeningOutlook) -> None:
         "the noise would have chosen other columns."
     )
     page.table(OUTLOOK_TITLES, outlook_table(outlook), numeric=OUTLOOK_TITLES)
-
-
-def _stability(page: Page, facts: FitFacts, stability: Stability) -> None:
-    page.heading("Stability")
-    page.paragraph(stability.sentence(facts.model.lam))
 
 
 def _forecast(page: Page, facts: FitFacts, forecast: Forecast) -> None:
@@ -310,8 +218,7 @@ def _forecast(page: Page, facts: FitFacts, forecast: Forecast) -> None:
     heads = ["median", "8 of 10 fits", "above 0", "kept of R² without privacy"]
     page.table(["fit", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
-        f"{forecast.in_words()} Other coefficients or labels behave differently.",
-        kind="note",
+        f"{forecast.in_words()} Other coefficients or labels behave differently.", kind="note"
     )
     page.paragraph(
         "What this model reaches is not shown: its R² on the data of the fit would say something "
@@ -334,7 +241,7 @@ def _path(page: Page, facts: FitFacts, path: CoefficientPath) -> None:
     if np.nan_to_num(path.coef).any():
         page.figure(
             path_figure(facts),
-            f"Each coefficient times the {facts.unit_words}.",
+            f"Each coefficient times the {facts.rise} of its column.",
             description="Coefficient paths",
         )
     else:

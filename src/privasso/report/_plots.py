@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privasso._text import escaped
-from privasso.figures import BLUE, GREY, ORANGE, Axes, Figure, panels, plain_ticks
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, Figure, panels, plain_ticks
 from privasso.report._facts import FitFacts
 
 #: Coefficients shown by name in a figure.
@@ -19,7 +19,7 @@ def noise_figure(facts: FitFacts) -> Figure:
     Of many columns those with the largest share are shown, or with the largest noise in units of
     their scale where shares cannot be told.
     """
-    columns, even = facts.columns, facts.even_level
+    columns = facts.columns
     assert columns is not None
     live = np.flatnonzero((columns.scale > 0.0) & (columns.sigma > 0.0))
     # Noise in a subspace, as with more columns than rows, does not hide a column alone: no shares.
@@ -32,9 +32,6 @@ def noise_figure(facts: FitFacts) -> Figure:
     left.semilogx(columns.sigma[shown], rank, "o", color=BLUE, markersize=5)
     left.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     left.set_ylim(shown.size - 0.5, -0.5)
-    if even is not None:
-        left.axvline(even, color=ORANGE, linewidth=1.2, linestyle="--", label="same on all columns")
-        left.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, frameon=False)
     left.set_xlabel("standard deviation of the noise")
     low, high = left.get_xlim()
     left.set_xlim(low / 1.5, high * 1.5)  # room for points that are all at one level
@@ -78,18 +75,6 @@ def coefficient_figure(facts: FitFacts) -> Figure:
     return fig
 
 
-def influence_figure(facts: FitFacts) -> Figure:
-    """How many rows can move the release by which part of what the largest can."""
-    influence = facts.influence
-    assert influence is not None
-    fig, (axes,) = panels(7.2, 2.6)
-    axes.hist(influence, bins=np.linspace(0.0, 1.0, 31).tolist(), color=BLUE, edgecolor="white")
-    axes.set_xlabel("influence of a row, relative to the largest")
-    axes.set_ylabel("rows")
-    axes.set_xlim(0.0, 1.0)
-    return fig
-
-
 def forecast_figure(facts: FitFacts) -> Figure:
     """Median and middle 80 % of the simulated R², for the fit as planned and for changes of it."""
     forecast = facts.forecast
@@ -121,60 +106,26 @@ def path_figure(facts: FitFacts) -> Figure:
     fig, (axes,) = panels(7.2, 4.0)
     size = np.abs(np.where(found, effect, 0.0)).max(axis=1, initial=0.0)
     named = np.argsort(-size, kind="stable")[:6]
-    # The name of a line that cannot be told from zero would stand beside no line.
-    named = named[size[named] > 0.04 * size.max(initial=0.0)]
+    named = named[size[named] > 0.0]
     for k in np.argsort(size, kind="stable"):
-        if size[k] == 0.0:
-            continue
-        if k in named:
-            axes.plot(lams, effect[k], color=BLUE, linewidth=1.6, zorder=3)
-        else:
+        if size[k] > 0.0 and k not in named:
             axes.plot(lams, effect[k], color=GREY, linewidth=0.8, alpha=0.5)
+    colours = BLUE, GREEN, PINK, SKY, "black", "#999999"
+    for k, colour in zip(named.tolist(), colours, strict=False):
+        axes.plot(lams, effect[k], color=colour, linewidth=1.6, label=_short(facts.names[k], 18))
     axes.set_xscale("log")
-    axes.axvline(facts.model.lam, color=ORANGE, linewidth=1.2, linestyle="--")
-    axes.annotate(
-        " λ of the model",
-        xy=(facts.model.lam, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        color=ORANGE,
-        fontsize=9,
-        ha="center",
-    )
+    axes.axvline(facts.model.lam, color=ORANGE, linestyle="--", label="λ of the model")
     # Effects beyond the range of the labels are noise; showing them would compress the others.
     reach = float(size.max(initial=0.0))
     if facts.label_width is not None:
         reach = min(reach, facts.label_width)
     axes.set_ylim(-1.1 * reach, 1.1 * reach)
-    if found.any():
-        _label_ends(axes, [(_short(facts.names[k], 18), effect[k, found][0]) for k in named
-                           if size[k] > 0.0], float(lams[found][0]))  # fmt: skip
+    axes.legend(frameon=False, fontsize=8)
     axes.axhline(0.0, color=GREY, linewidth=0.8)
     plain_ticks(axes.xaxis)
     axes.set_xlabel("λ")
-    axes.set_ylabel(f"coefficient × {facts.unit_words}")
+    axes.set_ylabel(f"coefficient × {facts.rise} of its column")
     return fig
-
-
-def _label_ends(axes: Axes, ends: list[tuple[str, float]], at: float) -> None:
-    """Names at the left ends of the lines, moved apart where they would overlap."""
-    low, high = axes.get_ylim()
-    gap = 0.055 * (high - low)
-    previous = low - gap
-    for name, value in sorted(ends, key=lambda end: end[1]):
-        previous = max(min(value, high - gap), previous + gap)
-        axes.annotate(
-            f"{name} ",
-            xy=(at, previous),
-            color=BLUE,
-            fontsize=8,
-            ha="right",
-            va="center",
-            annotation_clip=False,
-        )
-    left, right = axes.get_xlim()
-    axes.set_xlim(left * (left / right) ** 0.28, right)
 
 
 def _short(name: str, longest: int = _LONGEST_NAME) -> str:

@@ -1,13 +1,11 @@
 """Solvers of the perturbed LASSO: one file per algorithm, one `Solution` for all."""
 
-from typing import TYPE_CHECKING
-
 from privasso._clock import Clock
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
-from privasso.solvers._amp_paper import AmpPaper
+from privasso.solvers._amp_paper import AmpPaper, PaperRuns, amp_paper_many, paper_starts
 from privasso.solvers._auto import Auto
-from privasso.solvers._clipped import solve_clipped, solve_clipped_many, solve_clipped_problem
+from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_together import minimise_together
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._exact_newton import (
@@ -40,9 +38,6 @@ from privasso.solvers._solution import (
 from privasso.solvers._solve import solve, solve_problem
 from privasso.solvers._tuned import MOST_TOGETHER
 from privasso.solvers._vamp import Vamp, VampTextbook
-
-if TYPE_CHECKING:
-    from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
 
 __all__ = [
     "LABEL_BITS",
@@ -81,19 +76,9 @@ __all__ = [
     "register",
     "solve",
     "solve_clipped",
-    "solve_clipped_many",
     "solve_clipped_problem",
     "solve_many",
     "solve_path",
     "solve_problem",
     "solve_problems",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Import the batched Algorithm 1, which only the reproduction of the paper needs, on demand."""
-    if name in ("PaperRuns", "amp_paper_many", "paper_starts"):
-        from privasso.solvers import _amp_paper_many
-
-        return getattr(_amp_paper_many, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,11 +26,19 @@ import numpy as np
 from privasso._clock import Clock
 from privasso._validation import integer
 from privasso.operators import Block
-from privasso.problem import Problem, certify_point
+from privasso.problem import Problem
 from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
 from privasso.solvers._growth import grow_working_set
-from privasso.solvers._iteration import AmpState, End, amp_on_columns, iterate, movement, soft
+from privasso.solvers._iteration import (
+    AmpState,
+    End,
+    amp_on_columns,
+    iterate,
+    movement,
+    outcome_of,
+    soft,
+)
 from privasso.solvers._solution import Status
 
 
@@ -100,19 +108,10 @@ class Amp(Algorithm):
             clock=clock,
             hand_over=candidate_columns if self.polish else None,
         )
-        x, steps = run.state.x, run.steps
-        if run.ray is not None:
-            return Outcome.unbounded(problem, run.ray, steps)
-        if run.end is End.DIVERGED:
-            return Outcome(x, Status.DIVERGED, steps)
-        if run.end is End.TIME_LIMIT:
-            return Outcome.at_limit(problem, x, steps)
-        if not self.polish:
-            certificate = certify_point(problem, x)
-            status = Status.CONVERGED if certificate.proves(tol) else Status.MAX_ITER
-            return Outcome(x, status, steps, certificate)
+        if not self.polish or run.end in (End.UNBOUNDED, End.DIVERGED, End.TIME_LIMIT):
+            return outcome_of(problem, run, tol, Status.MAX_ITER)
         outcome = self._polished(problem, run.state, run.candidates, tol, clock)
-        return replace(outcome, steps=steps + outcome.steps)
+        return replace(outcome, steps=run.steps + outcome.steps)
 
     def _polished(
         self,

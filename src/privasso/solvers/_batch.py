@@ -13,8 +13,7 @@ from privasso.operators import Operator
 from privasso.problem import Certificate, Problem, certify, zero_column_ray
 from privasso.solvers import _tuned as tuned
 from privasso.solvers._auto import amp_may_work
-from privasso.solvers._batch_amp import batch_amp
-from privasso.solvers._batch_newton import NewtonSteps
+from privasso.solvers._batch_steps import NewtonSteps, batch_amp
 from privasso.solvers._gram import Subproblem, factorise, submatrix
 from privasso.solvers._growth import Growth
 from privasso.solvers._shared import LinearTerms, WholeGram

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from privasso.solvers import _tuned as tuned
-from privasso.solvers._clipped_quadratic import cholesky, minimise_quadratic
+from privasso.solvers._clipped_face import cholesky, minimise_quadratic
 
 
 @dataclass(frozen=True, eq=False)

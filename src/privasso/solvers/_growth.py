@@ -34,7 +34,7 @@ class Growth:
         index: np.ndarray | None = None,
         block: Block | None = None,
     ) -> None:
-        self._working: WorkingSet | SparseSet
+        self._working: WorkingSet
         self._fitted: np.ndarray | None  # FᵀFx, None if not known
         self._lam: float
         self.begin(problem)

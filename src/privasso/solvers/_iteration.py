@@ -21,7 +21,7 @@ import numpy as np
 
 from privasso._clock import Clock
 from privasso.operators import Block, Metered, as_operator
-from privasso.problem import Problem, certify, ray_from, violations
+from privasso.problem import Problem, certify, certify_point, ray_from, violations
 from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Outcome
 from privasso.solvers._solution import Status, Step
@@ -146,6 +146,19 @@ def iterate(
         if growing >= 5 and state.change > tuned.SETTLED_CHANGE:
             return Run(state, End.DIVERGED, steps)
     return Run(state, End.MAX_ITER, steps)
+
+
+def outcome_of(problem: Problem, run: Run, tol: float, status: Status) -> Outcome:
+    """The outcome of a loop that nothing follows; `status` if its point is no minimiser."""
+    x, steps = run.state.x, run.steps
+    if run.ray is not None:
+        return Outcome.unbounded(problem, run.ray, steps)
+    if run.end is End.DIVERGED:
+        return Outcome(x, Status.DIVERGED, steps)
+    if run.end is End.TIME_LIMIT:
+        return Outcome.at_limit(problem, x, steps)
+    certificate = certify_point(problem, x)
+    return Outcome(x, Status.CONVERGED if certificate.proves(tol) else status, steps, certificate)
 
 
 def soft(u: np.ndarray, lam: float | np.ndarray) -> np.ndarray:

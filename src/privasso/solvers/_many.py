@@ -34,10 +34,8 @@ class Solutions(ComparesFields):
         For each unbounded problem its ray.
     messages : dict
         For each problem that did not converge what happened and what to do.
-    rounding_limited : ndarray of bool, shape (K,), or empty
+    rounding_limited : ndarray of bool, shape (K,)
         As in `Solution`.
-    distance : ndarray, shape (K,), or empty
-        As in `Solution`, for problems that have a ridge.
 
     Examples
     --------
@@ -56,12 +54,9 @@ class Solutions(ComparesFields):
     kkt_beyond_rounding: np.ndarray = field(repr=False)
     gap: np.ndarray = field(repr=False)
     n_iter: np.ndarray = field(repr=False)
-    rays: dict[int, np.ndarray] = field(repr=False, default_factory=dict)
-    messages: dict[int, str] = field(repr=False, default_factory=dict)
-    rounding_limited: np.ndarray = field(
-        repr=False, default_factory=lambda: np.empty(0, dtype=bool)
-    )
-    distance: np.ndarray = field(repr=False, default_factory=lambda: np.empty(0))
+    rays: dict[int, np.ndarray] = field(repr=False)
+    messages: dict[int, str] = field(repr=False)
+    rounding_limited: np.ndarray = field(repr=False)
 
 
 def solve_many(

@@ -18,10 +18,11 @@ from numba import njit
 from privasso._clock import Clock
 from privasso._threads import interruptible
 from privasso.operators import Columns
-from privasso.problem import Problem, RaySearch
+from privasso.problem import Problem
 from privasso.solvers import _tuned as tuned
-from privasso.solvers._gram import Factor, GramResult, Subproblem
+from privasso.solvers._gram import Factor, GramResult
 from privasso.solvers._newton import line_search
+from privasso.solvers._working_set import WorkingSet
 
 _FAST = {"reassoc", "contract", "nsz"}
 
@@ -130,15 +131,11 @@ def conjugate_gradients(
     return p, np.dot(p, Hp), False
 
 
-class SparseSet:
-    """Sparse columns copied out of F, with the verbs of `WorkingSet`."""
+class SparseSet(WorkingSet):
+    """Sparse columns copied out of F."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem  # another one with the same F may take its place
-        self._rays = RaySearch(problem.op, problem.norms)
-        self.index = np.empty(0, dtype=np.int64)
-        self.norms = np.empty(0)
-        self.z = np.empty(0)
+        super().__init__(problem)
         self._columns: Columns = problem.op.sparse_columns(self.index)
 
     def add(self, index: np.ndarray, x: np.ndarray, block: object = None) -> None:
@@ -146,26 +143,11 @@ class SparseSet:
         if index.size == 0:
             return
         self._columns = self._columns.joined(self.problem.op.sparse_columns(index))
-        self.index = np.concatenate([self.index, index])
-        self.norms = self.problem.norms[self.index]
-        self.z = np.concatenate([self.z, x * self.problem.norms[index]])
+        self._note(index, x)
         self.problem.op.count(index.size / self.problem.shape[1])
 
-    def keep(self, urgency: np.ndarray, n_kept: int) -> None:
-        """Keep the support and, of the other columns, those with the largest urgency."""
-        rank = np.where(self.z != 0, np.inf, urgency)
-        n_kept = max(n_kept, int(np.count_nonzero(self.z)))
-        if n_kept >= rank.size:
-            return
-        keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
+    def _take(self, keep: np.ndarray) -> None:
         self._columns = self._columns.taken(keep)
-        self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
-
-    def scatter(self, values: np.ndarray) -> np.ndarray:
-        """Coefficients on the set (in units of z) as a vector x over all columns."""
-        x = np.zeros(self.problem.shape[1])
-        x[self.index] = values / self.norms
-        return x
 
     def matvec(self, z: np.ndarray) -> np.ndarray:
         """F_S x for x = z / norms."""
@@ -188,31 +170,16 @@ class SparseSet:
         if self.index.size == 0:
             return GramResult(self.z)
         if self.index.size <= tuned.SPARSE_SMALL and not roughly:
-            result = self._by_gram(lam, tol, clock)
+            gram = self._columns.gram()
+            gram /= self.norms
+            gram /= self.norms[:, None]
+            result = self._subproblem(gram, lam).minimise(self.z, tol, clock=clock)
         else:
             result = self._descend(
                 lam, tol, clock, tuned.SPARSE_ROUGH_ROUNDS if roughly else tuned.SPARSE_ROUNDS
             )
         self.z = result.z
         return result
-
-    def _by_gram(self, lam: float, tol: float, clock: Clock) -> GramResult:
-        gram = self._columns.gram()
-        gram /= self.norms
-        gram /= self.norms[:, None]
-        bounded = self.problem.bounded
-        part = Subproblem(
-            gram,
-            self.problem.b[self.index] / self.norms,
-            lam / self.norms,
-            min(self.problem.shape),
-            None if bounded else self._ray_from,
-            bounded=bounded,
-        )
-        return part.minimise(self.z, tol, clock=clock)
-
-    def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
-        return self._rays.ray(self.problem, self.scatter(direction))
 
     def _descend(self, lam: float, tol: float, clock: Clock, n_rounds: int) -> GramResult:
         """Coordinate descent and Newton steps until no violation exceeds tol·λ."""

@@ -293,5 +293,3 @@ PAPER_REACH = 4.0
 #: A run has blown up if s_θ exceeds this number and 1000 M. At a fixed point with k < M active
 #: columns s_θ is k/(M − k) < M.
 PAPER_LOST = 1e6
-#: The batch ends when no more than these columns are left, or after so many iterations.
-PAPER_FEW, PAPER_BATCHED = 32, 64

@@ -51,6 +51,9 @@ class WorkingSet:
                 block = self._blocks.pop().joined(block)
             self._blocks.append(block)
             op.count(index.size / op.shape[1])
+        self._note(index, x)
+
+    def _note(self, index: np.ndarray, x: np.ndarray) -> None:
         self.index = np.concatenate([self.index, index])
         self.norms = self.problem.norms[self.index]
         self.z = np.concatenate([self.z, x * self.problem.norms[index]])
@@ -101,9 +104,13 @@ class WorkingSet:
         """Keep the support and, of the other columns, those with the largest urgency."""
         rank = np.where(self.z != 0, np.inf, urgency)
         n_kept = max(n_kept, int(np.count_nonzero(self.z)))
-        if n_kept >= rank.size:
-            return
-        keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
+        if n_kept < rank.size:
+            keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
+            self._take(keep)
+            self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
+
+    def _take(self, keep: np.ndarray) -> None:
+        """Leave out the copies of all other columns."""
         edges = np.cumsum([0] + [block.shape[1] for block in self._blocks])
         # One after another, so that not all columns are there twice.
         for k, (lo, hi) in enumerate(pairwise(edges)):
@@ -113,21 +120,24 @@ class WorkingSet:
                 block.taken(own) if isinstance(block, PackedColumns) else block[:, own]
             )
         self.gram = submatrix(self.gram, keep)
-        self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
     def minimise(self, lam: float, tol: float, clock: Clock, *, roughly: bool) -> GramResult:
         """Solve the problem at λ on these columns, starting from the present coefficients.
 
         `roughly` gives up early: it is for a λ on the way to another one.
         """
-        b = self.problem.b[self.index] / self.norms
-        weights = lam / self.norms
-        rank = min(self.problem.shape)
-        find_ray = None if self.problem.bounded else self._ray_from
-        part = Subproblem(self.gram, b, weights, rank, find_ray, bounded=self.problem.bounded)
+        part = self._subproblem(self.gram, lam)
         result = part.minimise(self.z, tol, clock=clock, roughly=roughly)
         self.z = result.z
         return result
+
+    def _subproblem(self, gram: np.ndarray, lam: float) -> Subproblem:
+        problem = self.problem
+        find_ray = None if problem.bounded else self._ray_from
+        return Subproblem(
+            gram, problem.b[self.index] / self.norms, lam / self.norms, min(problem.shape),
+            find_ray, bounded=problem.bounded,
+        )  # fmt: skip
 
     def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
         """The ray of the whole problem to which a direction on the set leads, if it does."""

@@ -5,25 +5,23 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from privasso._files import check_regular
 from privasso._text import escaped, for_sheets
-from privasso.tables._arrays import NpzTable
 from privasso.tables._frames import FrameTable
-from privasso.tables._genotypes import BedTable
+from privasso.tables._numbers import BedTable, NpzTable
 from privasso.tables._table import Table
-from privasso.tables._text_table import TextTable
+from privasso.tables._text import TextTable
 
 TEXT = (".csv", ".tsv")
 #: Files that hold nothing but numbers.
 NUMBERS = (".npz", ".bed")
 READERS: dict[str, Callable[[Path], Table]] = {
     **dict.fromkeys(TEXT, TextTable),
-    ".parquet": lambda path: FrameTable(path, "parquet"),
-    ".arrow": lambda path: FrameTable(path, "arrow"),
-    ".feather": lambda path: FrameTable(path, "arrow"),
-    ".ipc": lambda path: FrameTable(path, "arrow"),
+    ".parquet": partial(FrameTable, form="parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), partial(FrameTable, form="arrow")),
     ".npz": NpzTable,
     ".bed": BedTable,
 }

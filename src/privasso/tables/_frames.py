@@ -6,10 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from privasso._apart import Reader, ReadFailedError
+from privasso._apart import Reader, reading
 from privasso._text import escaped
-from privasso.encoding import Columns, Levels, Numbers, Trouble
-from privasso.tables._table import Asked, Table, check_size, not_numbers, unreadable
+from privasso.encoding import (
+    Columns,
+    Levels,
+    Numbers,
+    Trouble,
+    file_columns,
+    file_rows,
+    file_schema,
+)
+from privasso.tables._table import Asked, Table, check_size, not_numbers
 
 
 class FrameTable(Table):
@@ -17,17 +25,10 @@ class FrameTable(Table):
 
     def __init__(self, path: Path, form: str) -> None:
         self._form = form
-        self._reader: Reader | None = None
-        self._types: dict[str, str] = {}
-        super().__init__(path, self._names(path))
-
-    def _names(self, path: Path) -> list[str]:
-        try:
-            answer = self._living().ask(format=self._form, path=str(path))
-        except ReadFailedError:
-            raise unreadable(path) from None
-        self._types = answer["types"]
-        return answer["names"]
+        with reading(path) as reader:
+            answer = reader.ask(file_schema, path, form=form)
+        self._types: dict[str, str] = answer["types"]
+        super().__init__(path, answer["names"])
 
     @property
     def types(self) -> dict[str, str]:
@@ -37,47 +38,32 @@ class FrameTable(Table):
     @property
     def n_rows(self) -> int:
         """Number of rows; the first column is read, and only counted."""
-        try:
-            answer = self._living().ask(format=self._form, path=str(self.path), count=True)
-        except ReadFailedError:
-            raise unreadable(self.path) from None
+        with reading(self.path) as reader:
+            answer = reader.ask(file_rows, self.path, form=self._form)
         if answer["rows"] == 0:
             raise ValueError(f"{escaped(self.path)} has no rows")
         return answer["rows"]
 
     def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
-        names, target, reader = asked.names, asked.target, self._living()
-        wanted = names if target is None else [*names, target]
-        try:
-            answer = reader.ask(
-                format=self._form,
-                path=str(self.path),
-                columns=wanted,
-                categorical=sorted(asked.categorical),
-                labels=target is not None,
-                levels=asked.levels,
-                classes=asked.classes,
-            )
-            m = answer["rows"]
-            check_size(self.path, m, len(wanted))
+        names, target = asked.names, asked.target
+        request = {
+            "form": self._form,
+            "columns": names if target is None else [*names, target],
+            "categorical": sorted(asked.categorical),
+            "labels": target is not None,
+            "levels": asked.levels,
+            "classes": asked.classes,
+        }
+        with reading(self.path) as reader:
+            m = reader.ask(file_columns, self.path, **request)["rows"]
+            check_size(self.path, m, len(names) + (target is not None))
             columns = _take(reader, names, m)
             labels = np.empty(m if target is not None else 0)
             if target is not None:
                 if "wrong" in reader.next():  # by the type that the file states
                     raise not_numbers(self.path, target)
                 reader.numbers(labels)
-            return columns, labels
-        except ReadFailedError:
-            raise unreadable(self.path) from None
-        except BaseException:
-            reader.forget()
-            raise
-
-    def _living(self) -> Reader:
-        """The process that reads the file; a new one if there is none that can answer."""
-        if self._reader is None or not self._reader.alive:
-            self._reader = Reader("privasso.tables._child")
-        return self._reader
+        return columns, labels
 
 
 def _take(reader: Reader, names: list[str], m: int) -> Columns:

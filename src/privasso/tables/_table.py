@@ -16,7 +16,7 @@ import numpy as np
 from privasso._files import fits_memory
 from privasso._text import escaped, is_unicode
 from privasso._validation import LABELS_REFUSED
-from privasso.encoding import Columns, Dictionary, Encoding, NumberCode, Numbers
+from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
 
 #: Most columns a table may have; a larger number is a damaged or hostile file.
 _MAX_COLUMNS = 10_000_000
@@ -202,37 +202,6 @@ class Table(ABC):
         """
 
 
-class NumberTable(Table):
-    """A data file all of whose columns are numbers."""
-
-    @property
-    def types(self) -> dict[str, str]:
-        """All columns are numbers."""
-        return dict.fromkeys(self.names, "number")
-
-    def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
-        if asked.categorical or asked.levels or asked.classes:
-            raise ValueError(
-                f"{escaped(self.path)}: columns of a {self.path.suffix} file are numbers; for "
-                "levels save the table as CSV, Parquet or Arrow"
-            )
-        m, names = self.n_rows, asked.names
-        check_size(self.path, m, len(names))
-        block = np.empty((m, len(names)), order="F")
-        self._fill(block, names)
-        labels = np.empty(0) if asked.target is None else self.labels(asked.target)
-        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
-        return Columns(columns, m, block=block), labels
-
-    @abstractmethod
-    def _fill(self, block: np.ndarray, names: Sequence[str]) -> None:
-        """Write these columns."""
-
-    @abstractmethod
-    def labels(self, target: str) -> np.ndarray:
-        """A column of labels, which may be overwritten."""
-
-
 def check_labels(labels: np.ndarray) -> None:
     """Refuse labels that are not finite; the error tells neither a value nor a row."""
     if not np.isfinite(labels).all():
@@ -243,15 +212,6 @@ def not_numbers(path: Path, target: str) -> ValueError:
     """The error for labels whose type in the file is not one of numbers."""
     return ValueError(
         f"{escaped(path)}: the column {target!r} does not hold numbers by its type, as labels must"
-    )
-
-
-def unreadable(path: Path) -> ValueError:
-    """The error for a file that is not what its ending says."""
-    kind = path.suffix.lstrip(".").lower()
-    return ValueError(
-        f"{escaped(path)} cannot be read as {kind}: the file is damaged, of another kind, or too "
-        "large for this machine"
     )
 
 

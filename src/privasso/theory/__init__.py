@@ -2,8 +2,13 @@
 
 from privasso.theory._attack import Attack
 from privasso.theory._choice import log_set_probability, selection_chances
-from privasso.theory._clipped_density import clipped_log_densities
-from privasso.theory._density import log_density, membership_losses, privacy_loss
+from privasso.theory._correlated_leakage import information_bound
+from privasso.theory._density import (
+    clipped_log_densities,
+    log_density,
+    membership_losses,
+    privacy_loss,
+)
 from privasso.theory._draws import noise_level
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
@@ -29,6 +34,7 @@ __all__ = [
     "correlated_edge",
     "critical_lambda_ratio",
     "critical_noise",
+    "information_bound",
     "label_sensitivity",
     "largest_row_norm",
     "log_density",

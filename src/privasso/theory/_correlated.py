@@ -16,6 +16,7 @@ from privasso.theory._draws import (
     Draws,
     NotSolvedError,
     covariance_of,
+    find_root,
     given,
     own_variances,
 )
@@ -28,7 +29,6 @@ from privasso.theory._fixed_point import (
 )
 from privasso.theory._nodes import Nodes
 from privasso.theory._points import solve_system
-from privasso.theory._search import find_root
 from privasso.theory._system import NONE, FloatArray, row_averages
 
 #: Columns of a correlation that is for any number of them, unless n_features says otherwise.

@@ -19,7 +19,7 @@ from privasso.theory._correlated_leakage import (
     replica_overlap,
     shared_information,
 )
-from privasso.theory._draws import ColumnNoise, Draws, given
+from privasso.theory._draws import ColumnNoise, Draws, Root, given
 from privasso.theory._onavekl import joint
 from privasso.theory._points import (
     CEILING,
@@ -31,7 +31,6 @@ from privasso.theory._points import (
     GridPoints,
     spectral_rank,
 )
-from privasso.theory._search import Root
 from privasso.theory._system import FloatArray, System, column_averages, iterate
 
 _NOT_FOR = {

@@ -17,7 +17,7 @@ import numpy as np
 from privasso.model import Model, RotatedModel, Spectrum
 from privasso.noise import Covariance, MatrixPower, NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical, ScaleLaw
-from privasso.theory._edge import critical_ratio
+from privasso.theory._root import critical_ratio
 from privasso.theory._system import NONE, FloatArray, System
 
 T = TypeVar("T")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from privasso._threads import n_threads, run
 from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
-from privasso.theory._edge import runaway
 from privasso.theory._nodes import (
     REFINEMENTS,
     Nodes,
@@ -27,7 +26,7 @@ from privasso.theory._nodes import (
     quadrature,
 )
 from privasso.theory._onavekl import component_wise
-from privasso.theory._root import ABSENT, FOUND, fixed_point
+from privasso.theory._root import ABSENT, FOUND, fixed_point, runaway
 from privasso.theory._system import NONE, FloatArray, System, at, iterate, kernel, values
 
 STABLE, UNSTABLE, INFINITE = 0, 1, 2

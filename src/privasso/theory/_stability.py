@@ -17,12 +17,12 @@ from privasso.theory._draws import (
     Draws,
     NotSolvedError,
     given,
+    lowest,
     noise_level,
     own_variances,
 )
 from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, lower_tail, quadrature
 from privasso.theory._points import TOLERANCE, QuadratureWarning, out_of_range
-from privasso.theory._search import lowest
 from privasso.theory._state_evolution import check
 
 _STEPS = 25

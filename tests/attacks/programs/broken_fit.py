@@ -6,7 +6,7 @@ import numpy as np
 
 import privasso.artefact._model_file as model_file
 import privasso.fit._plan as plan
-import privasso.programs._products as product_sum
+import privasso.programs._label_programs as product_sum
 import privasso.queries._objective_noise as objective_noise
 import privasso.queries._rounded_gaussian as integer_noise
 from privasso.cli import main
