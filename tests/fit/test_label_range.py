@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import privasso as pv
 from privasso.accounting._composed import compose_losses
@@ -167,3 +168,17 @@ def test_a_ledger_takes_fits_with_and_without_a_range():
         privacy = KINDS["labels"](y_bounds=bounds)
         pv.PrivateLasso(privacy=privacy, ledger=ledger, random_state=0).fit(X, y)
     assert len(ledger.entries) == 3
+
+
+def test_designs_need_numbers_and_evaluations_take_those_that_were_found():
+    X, y = table(6000)
+    privacy = KINDS["labels"](y_bounds="private")
+    with pytest.raises(ValueError, match="y_bounds as numbers"):
+        pv.Budget(privacy)
+    est = pv.PrivateLasso(privacy=privacy, random_state=0).fit(X[:3000], y[:3000])
+    found = pv.evaluate(est, X[3000:], y[3000:], privacy=privacy, metrics="mae", random_state=1)
+    assert found.guarantee.label_bounds == est.guarantee_.label_bounds
+    low, high = found.intervals["mae"]
+    assert low < np.mean(np.abs(y[3000:] - est.predict(X[3000:]))) < high
+    with pytest.raises(ValueError, match="states no bounds"):
+        pv.evaluate(LinearRegression().fit(X, y), X, y, privacy=privacy)

@@ -62,7 +62,8 @@ def evaluate(
         Labels, as for a fit; for two classes their names, in blocks of rows 0 and 1. A missing one
         (NaN) is an empty record, or the middle of the bounds where one label becomes another one.
     privacy : LabelDP or RecordDP
-        What to protect, at which budget, within which bounds. Further settings are of fits.
+        What to protect, at which budget, within which bounds; ``y_bounds="private"`` stands for
+        those that the fit of the model found. Further settings are of fits.
     metrics : sequence of str
         ``"r2"``, ``"mae"``, ``"mse"``, ``"rmse"``, ``"calibration"`` (intercept and slope) and
         ``"prediction-interval"`` of a linear model, by default R² and the mean absolute error;

@@ -318,10 +318,11 @@ def _divided(
     whole = replace(inner, options=inner_options, mu=mu, range=asks)
     asked, stated = declared(whole.program, whole.shape[0]), inner.guarantee
     check_asked(asked, stated)
+    losses = tuple(query.loss for query in asked if query.loss is not None)
     said, start = [query.sentence for query in asked], 0 if asks is None else asks.questions
     if asks is not None:
         terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=whole.shape[0])
-        stated = replace(privacy.guarantee(terms), released=stated.released)
+        stated = replace(privacy.guarantee(terms, losses), released=stated.released)
     also = said[start + len(inner.guarantee.losses) :]
     released = (*said[:start], *stated.released, *also, *((_ALSO,) if mu else ()))
     return replace(
@@ -329,7 +330,7 @@ def _divided(
         guarantee=replace(
             stated,
             parameters=tuple({**dict(stated.parameters), "epsilon": epsilon}.items()),
-            losses=tuple(query.loss for query in asked if query.loss is not None),
+            losses=losses,
             released=tuple(dict.fromkeys(released)),
         ),
     )
