@@ -229,7 +229,7 @@ def label_bounds(bounds: Iterable[object]) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise ValueError(
             "y_bounds must be a pair (low, high) that every label lies in, "
-            "fixed before looking at the labels"
+            "fixed before looking at the labels, or 'private', to find it with noise"
         ) from None
     pair = real_float("y_bounds[0]", low), real_float("y_bounds[1]", high)
     if not pair[0] < pair[1]:
@@ -240,12 +240,12 @@ def label_bounds(bounds: Iterable[object]) -> tuple[float, float]:
     return pair
 
 
-def check_coded(bounds: tuple[float, float]) -> None:
+def check_coded(bounds: tuple[float, float] | str) -> None:
     """Refuse bounds of labels that are not those of two classes, coded as 0 and 1."""
     if bounds != (0.0, 1.0):
+        given = bounds if isinstance(bounds, str) else f"{bounds[0]:g} and {bounds[1]:g}"
         raise ValueError(
-            "labels of two classes are coded as 0 and 1, so their bounds are 0 and 1, not "
-            f"{bounds[0]:g} and {bounds[1]:g}"
+            f"labels of two classes are coded as 0 and 1, so their bounds are 0 and 1, not {given}"
         )
 
 

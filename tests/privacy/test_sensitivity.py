@@ -21,14 +21,15 @@ from privasso.fit import FitOptions, plan_for
 from privasso.planning import RecordTable, ScreeningSettings, _objective_noise
 from privasso.planning._record_screening import screened_objective
 from privasso.problem import Huber
-from privasso.queries import Answering, Relation, bit_source
+from privasso.programs import LabelRange
+from privasso.queries import Answering, Neighbours, Relation, bit_source
 
 M, N, AT = 24, 4, 11
 BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
 MIXED = ["0/1", (-1.0, 2.0), "0/1", (0.0, 2.0)]
 NAN, INF = np.nan, np.inf
 ROWS, CENTRE, LEVEL, PRODUCTS = "pulls", "ClippedLabels", "ResidualSum", "ProductSum"
-COUNTS, SCALES, MOMENTS = "MagnitudeCounts", "ScaleSums", "Products"
+COUNTS, SCALES, MOMENTS, PARTS = "MagnitudeCounts", "ScaleSums", "Products", "PartCounts"
 #: Fits of whole records: settings, options, storages, and the queries that they must have.
 DENSE = ("array", "fortran", "float32")
 PLAIN = (*DENSE, "memmap", "blocks", "genotypes", "many genotypes")
@@ -222,6 +223,30 @@ def test_no_record_in_the_place_of_another_moves_a_release_by_more(name, tmp_pat
     assert found.keys() >= queries
     assert max(distance for query, distance in found.items() if query != "rows") <= 1
     assert max(found.values()) > 0.4
+
+
+def test_no_label_moves_the_range_of_all_labels_by_more(tmp_path):
+    """Neither one that is emptied nor one in the place of another, however extreme."""
+
+    def objective(ask, lam):
+        return LabelRange(0.5, Neighbours("label", relation))(ask)
+
+    relation: Relation = "emptied"
+    for storage in ("array", "csr", "blocks", "memmap"):
+        found = largest_squares(objective, storage, EXTREME, tmp_path)
+        assert found.keys() == {COUNTS, PARTS}
+        assert 0.4 < max(found.values()) <= 1
+    relation, found = "replaced", {}
+    X, y = table(np.random.default_rng(0))
+    replayed = Replayed("replaced")
+    runs = [
+        replayed.run(released(objective, "array", *with_record(X, y, [1.0] * N, one), tmp_path))
+        for one in (*TARGETS, -3.0, 0.75, NAN)
+    ]
+    for one, two in itertools.combinations(runs, 2):
+        for query, distance in replayed.distances(one, two).items():
+            found[query] = max(found.get(query, 0), distance)
+    assert 0.4 < min(found.values()) <= max(found.values()) <= 1
 
 
 def square(objective, record, other, query):

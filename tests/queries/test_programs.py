@@ -41,6 +41,9 @@ PROGRAMS = {
     "replaced statistics": ({"mechanism": "statistics", "neighbours": "replaced"}, {}),
     "screened, replaced": ({"neighbours": "replaced"}, {"screen": 3}),
     "screened": ({}, {"screen": 3}),
+    "range of the labels": ({"y_bounds": "private"}, {}),
+    "range and intervals": ({"y_bounds": "private"}, {"intervals": "huber"}),
+    "range for statistics": ({"y_bounds": "private", "mechanism": "statistics"}, {}),
     "quantile": ({}, {"loss": pv.Quantile(0.8)}),
     "shaped quantile": ({"shape": "private"}, {"loss": pv.Quantile(0.2)}),
     "screened quantile": ({}, {"screen": 3, "loss": pv.Quantile(0.8)}),
@@ -66,6 +69,12 @@ LABELS = {
     "products of emptied labels": ({"mechanism": "release", "neighbours": "emptied"}, {}),
     "chosen by emptied labels": ({"neighbours": "emptied"}, {"screen": 3}),
     "chosen by labels": ({}, {"screen": 3}),
+    "labels in a range": ({"y_bounds": "private"}, {}),
+    "labels of large tables in a range": ({"y_bounds": "private"}, {}),
+    "emptied labels in a range": (
+        {"y_bounds": "private", "neighbours": "emptied"}, {"intervals": True},
+    ),
+    "chosen by labels in a range": ({"y_bounds": "private"}, {"screen": 3}),
     "quantile of labels": ({}, {"loss": pv.Quantile(0.8)}),
     "quantile of emptied labels": ({"neighbours": "emptied"}, {"loss": pv.Quantile(0.8)}),
     "intervals of labels": ({}, {"intervals": True}),
@@ -122,6 +131,9 @@ def asked(name, seed=1):
 def run(plan, ask):
     """What comes of a program, as numbers."""
     found = plan.program(ask)
+    if plan.range is not None:
+        found, within = found
+        assert within.low < within.high
     if isinstance(found, tuple):
         steps = found[1].steps.values()
         return [x for at, one in steps for x in (*at, *one.H.ravel(), *one.s, *one.V.ravel())]

@@ -58,8 +58,7 @@ def pairs_of(plan: Plan, y: FloatArray, records: dict[int, str]) -> list[Pair]:
     or replaced by its mirror image: covariates in the middle of the data, and its label in that of
     the bounds.
     """
-    bounds = plan.guarantee.label_bounds
-    assert bounds is not None
+    bounds = plan.guarantee.label_bounds or (float(np.nanmin(y)), float(np.nanmax(y)))
     unit, replaced = plan.neighbours.unit, plan.neighbours.relation == "replaced"
     y = np.clip(y, *bounds) if unit == "label" else y
     as_it_is, pairs = plan.table(y), []

@@ -11,6 +11,7 @@ from privasso.blocks._bed import (
     read_bed,
     variants_of,
 )
+from privasso.blocks._changes import Change, LabelsAsColumn, LabelsWithin
 from privasso.blocks._dask import Dask, of_dask, on_dask
 from privasso.blocks._entries import read_triplets
 from privasso.blocks._files import open_files
@@ -29,9 +30,12 @@ from privasso.blocks._sources import SparseTable, blocks_of, is_bed, read_sparse
 
 __all__ = [
     "PHENOTYPE",
+    "Change",
     "Chunk",
     "Dask",
     "DataChangedError",
+    "LabelsAsColumn",
+    "LabelsWithin",
     "Part",
     "Progress",
     "RowBlocks",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -12,6 +12,7 @@ import numpy as np
 from privasso._files import fits_memory
 from privasso._types import Matrix
 from privasso._validation import numbers_only, real_labels
+from privasso.blocks._changes import Change, Changed, SomeOf, changed
 from privasso.blocks._part import (
     SEEN,
     ArrayPart,
@@ -75,6 +76,8 @@ class RowBlocks:
         Told a `Progress` now and then.
     streamed : bool
         Whether fits that can do so leave the table where it is, however small it is.
+    changes : tuple of Change
+        What records become before anything else is done with them.
     """
 
     shape: tuple[int, int]
@@ -83,10 +86,12 @@ class RowBlocks:
     target: str | None = None
     progress: Callable[[Progress], None] | None = None
     streamed: bool = False
+    changes: tuple[Change, ...] = ()
     _passes: list[int] = field(default_factory=lambda: [0], repr=False)
     _labels: list[int] = field(default_factory=list, repr=False)
     _marks: list[int] = field(default_factory=list, repr=False)
     _viewed: list[tuple[View, RowBlocks]] = field(default_factory=list, repr=False)
+    _changed: list[RowBlocks] = field(default_factory=list, repr=False)
 
     @staticmethod
     def of_arrays(
@@ -149,6 +154,7 @@ class RowBlocks:
             if self._marks:
                 return self.select(columns).sum(task, state)
             task = _Some(task, columns)
+        task = Changed(task, self.changes) if self.changes else task
         start, rows = time.monotonic(), 0
 
         def read(count: int) -> None:
@@ -180,8 +186,21 @@ class RowBlocks:
         if columns is None:
             return self
         names = None if self.names is None else tuple(self.names[j] for j in columns)
-        shape, engine = (self.shape[0], len(columns)), self.engine.select(columns)
-        return replace(self, shape=shape, engine=engine, names=names, _marks=[], _viewed=[])
+        found = replace(
+            self, shape=(self.shape[0], len(columns)), names=names, _viewed=[], _changed=[]
+        )
+        if any(change.n_columns is not None for change in self.changes):
+            return replace(found, changes=(*self.changes, SomeOf(columns)))
+        return replace(found, engine=self.engine.select(columns), _marks=[])
+
+    def changed(self, change: Change) -> RowBlocks:
+        """Return the rows after a change; the same ones if it is the last that was asked for."""
+        if not self._changed or self._changed[0].changes[-1] is not change:
+            n, changes = change.n_columns, (*self.changes, change)
+            found = replace(self, changes=changes, _viewed=[], _changed=[])
+            found = found if n is None else replace(found, shape=(self.shape[0], n), names=None)
+            self._changed[:] = [found]
+        return self._changed[0]
 
     def viewed(self, view: View) -> tuple[RowBlocks, View | None]:
         """What a view makes of the rows, and the view itself if it is left to each pass.
@@ -204,8 +223,7 @@ class RowBlocks:
             )
         rows, labels = np.empty((self.shape[0], view.n_columns)), np.empty(self.shape[0])
         step, at, seen = max(1, _VIEW // max(view.n_columns, 1)), 0, np.zeros(1, dtype=np.int64)
-        for X, y in self.engine.chunks():
-            seen += mark(np.empty((len(y), 0)), y)
+        for X, y in changed(self._noted(seen), self.changes):
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
                 if at + stop - start > len(labels):
@@ -218,10 +236,17 @@ class RowBlocks:
         _compare(self._labels, int(seen[0]))
         return rows, labels
 
+    def _noted(self, seen: np.ndarray) -> Iterator[Chunk]:
+        """All chunks, whose labels are added to a checksum."""
+        for X, y in self.engine.chunks():
+            seen += mark(np.empty((len(y), 0)), y)
+            yield X, y
+
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
         """``X @ x``, of which the columns where x is not zero are read."""
         used = np.flatnonzero(x)
-        parts = [X @ x[used] for X, _ in self.select(used).engine.chunks()]
+        some = self.select(used)
+        parts = [X @ x[used] for X, _ in changed(some.engine.chunks(), some.changes)]
         return np.concatenate(parts)
 
     @property

@@ -83,6 +83,9 @@ class FitSettings:
     epsilon: Epsilon = None
     delta: Delta = None
     y_bounds: YBounds = None
+    private_y_bounds: bool = option(
+        "Find the range of the labels with noise, in place of --y-bounds.", False
+    )
     bounds: str | None = option(
         "With --record-dp: data dictionary with the bounds of the columns, see `privasso bounds`; "
         "or find ranges in the data with noise.",
@@ -201,8 +204,10 @@ class FitSettings:
         return files_read(*names, *named)
 
     @property
-    def label_bounds(self) -> tuple[float, float] | None:
+    def label_bounds(self) -> tuple[float, float] | Literal["private"] | None:
         """Bounds of the labels: those given, or 0 and 1 with --binary."""
+        if self.private_y_bounds:
+            return "private"
         return (0.0, 1.0) if self.binary and self.y_bounds is None else self.y_bounds
 
     def named_classes(self) -> Classes | None:

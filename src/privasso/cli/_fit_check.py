@@ -20,10 +20,10 @@ from privasso.tables import open_table
 #: Options that were decided when a kept release was made.
 DECIDED = (
     "target", "features", "exclude", "categorical", "reference", "keep", "missing", "label_dp",
-    "record_dp", "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape",
-    "share", "screen", "intervals", "mechanism", "neighbours", "kappa", "t", "sigma", "scales",
-    "noise", "design", "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run",
-    "no_target_column",
+    "record_dp", "on_average", "epsilon", "delta", "y_bounds", "private_y_bounds", "bounds",
+    "private_scales", "shape", "share", "screen", "intervals", "mechanism", "neighbours", "kappa",
+    "t", "sigma", "scales", "noise", "design", "loss", "no_intercept", "keep_release", "ledger",
+    "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 #: Options that only some kinds of privacy have, these kinds, and what holds for the others.
 _KINDS = ("label_dp", "record_dp", "on_average")
@@ -35,7 +35,8 @@ _ONLY = (
      "under --record-dp the data dictionary of --bounds says what a column is"),
     ("time_limit", ("label_dp", "on_average"),
      "under --record-dp when a fit ends would depend on the data"),
-    ("epsilon delta y_bounds", ("label_dp", "record_dp"), "--on-average has no ε"),
+    ("epsilon delta y_bounds private_y_bounds", ("label_dp", "record_dp"),
+     "--on-average has no ε"),
     ("mechanism neighbours kappa t screen intervals", ("label_dp", "record_dp"),
      "--on-average has no budget"),
 )  # fmt: skip
@@ -98,6 +99,12 @@ def _check_fit(x: FitSettings) -> None:
     )
     x.screened()
     privacy = privacy_from(x)
+    known = x.given("y_bounds", "classes", "binary", "lam", "assume_label_sd", "design")
+    _refuse(
+        x.private_y_bounds and known is not None,
+        f"{known} does not go with --private-y-bounds, which finds the range of the labels in "
+        "them; leave one of them out",
+    )
     if x.binary:
         privacy = privacy.for_classes()
         _refuse(

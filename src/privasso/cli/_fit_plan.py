@@ -186,7 +186,8 @@ def _intervals(plan: Plan, found: Outlook | None) -> str:
             f"have an interval. About {found.more:.1f} × the rows would be enough."
         )
     low, high = plan.guarantee.label_bounds or (0.0, 1.0)
-    unit = "of log odds" if plan.options.classes is not None else "of the labels"
+    unit = "of the labels" if plan.range is None else "of their range"
+    unit = unit if plan.options.classes is None else "of log odds"
     scale = 4.0 if plan.options.classes is not None else high - low
     return (
         f"{said} One of 95 % is expected to be {scale * found.length:.3g} units {unit} long, for "

@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
@@ -147,7 +147,10 @@ def tell(what: str | dict[str, object]) -> None:
 
 
 def label_budget(
-    label_dp: bool, epsilon: float | None, delta: float | None, y_bounds: tuple[float, float] | None
+    label_dp: bool,
+    epsilon: float | None,
+    delta: float | None,
+    y_bounds: tuple[float, float] | Literal["private"] | None,
 ) -> LabelDP | None:
     """Return the budget that the options describe, or None without --label-dp.
 

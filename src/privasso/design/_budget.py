@@ -75,6 +75,8 @@ class Budget(Target):
                 "privacy must be a budget such as LabelDP(epsilon, delta, y_bounds) or "
                 f"RecordBudget(epsilon, delta), not {self.privacy!r}"
             )
+        if getattr(self.privacy, "finds_range", False):
+            raise ValueError("a design needs y_bounds as numbers, in the units of the model")
         if self.mechanism == "release" and not self._labels:
             raise ValueError("whole records are protected by mechanism='objective' only")
 

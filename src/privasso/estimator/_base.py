@@ -217,7 +217,7 @@ class PrivateEstimator(BaseEstimator):
             warn_user(plan.guarantee.warning)
         plan = self._stated(plan, given)
         released = plan.release(y, rng=rng, feature_names=names, target=target)
-        self.guarantee_ = plan.guarantee
+        self.guarantee_ = released.guarantee
         if plan.noise is not None:
             self.noise_ = plan.noise
         if released.kept is not None:

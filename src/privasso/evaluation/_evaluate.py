@@ -62,7 +62,8 @@ def evaluate(
         Labels, as for a fit; for two classes their names, in blocks of rows 0 and 1. A missing one
         (NaN) is an empty record, or the middle of the bounds where one label becomes another one.
     privacy : LabelDP or RecordDP
-        What to protect, at which budget, within which bounds. Further settings are of fits.
+        What to protect, at which budget, within which bounds; ``y_bounds="private"`` stands for
+        those that the fit of the model found. Further settings are of fits.
     metrics : sequence of str
         ``"r2"``, ``"mae"``, ``"mse"``, ``"rmse"``, ``"calibration"`` (intercept and slope) and
         ``"prediction-interval"`` of a linear model, by default R² and the mean absolute error;
@@ -127,6 +128,11 @@ def evaluated(
     names = _names(metrics, found)
     kind = privacy if found.classes is None else privacy.for_classes()
     privacy = cast("LabelDP | RecordDP", kind)
+    if privacy.finds_range:
+        bounds = found.guarantee.label_bounds
+        if bounds is None:
+            raise ValueError("the model states no bounds of its labels; give y_bounds")
+        privacy = replace(privacy, y_bounds=bounds)
     level = probability("level", level)
     rng = _generator(random_state)
     full, (found, rows) = found, matched(found, X, y, privacy)

@@ -11,6 +11,7 @@ from scipy.special import expit
 from privasso._covariates import covariates
 from privasso._types import Matrix
 from privasso._version import __version__
+from privasso.blocks import LabelsWithin
 from privasso.encoding import Encoding, columns_of_frame, parameter_words
 from privasso.fit._classes import Name
 from privasso.noise import Noise
@@ -110,6 +111,20 @@ class ReleasedModel:
     classes: tuple[Name, Name] | None = None
     intervals: Intervals | None = field(default=None, repr=False)
     target: str | None = None
+
+    def in_range(self, within: LabelsWithin) -> ReleasedModel:
+        """The model of the labels themselves, from that of their places in a range."""
+        width = within.width
+        return replace(
+            self,
+            coef=width * self.coef,
+            intercept=within.middle + width * self.intercept,
+            lam=width * self.lam,
+            coef_se=None if self.coef_se is None else width * self.coef_se,
+            guarantee=self.guarantee.with_bounds(within.low, within.high),
+            noise=None if self.noise is None else self.noise.with_sigma(width * self.noise.sigma),
+            intervals=None if self.intervals is None else self.intervals.scaled(width),
+        )
 
     @property
     def n_features(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from privasso._covariates import covariates
 from privasso._validation import real_array
 from privasso._version import __version__
 from privasso.accounting import GaussianLoss
+from privasso.blocks import LabelsWithin
 from privasso.encoding import Encoding
 from privasso.fit._model import CoefficientPath, ReleasedModel
 from privasso.fit._options import fixed_lambda
@@ -72,6 +73,16 @@ class Stated:
         """All of it."""
         return {one.name: getattr(self, one.name) for one in fields(Stated)}
 
+    def placed(self, within: LabelsWithin) -> dict[str, Any]:
+        """What of it is about the labels themselves, from what is about their places in a range."""
+        bounds, width, noise = (within.low, within.high), within.width, self.noise
+        return {
+            "privacy": replace(cast(Any, self.privacy), y_bounds=bounds),
+            "guarantee": self.guarantee.with_bounds(*bounds),
+            "noise": None if noise is None else noise.with_sigma(width * noise.sigma),
+            "intervals": None if self.intervals is None else self.intervals.scaled(width),
+        }
+
     def model(self, coef: np.ndarray, intercept: float, lam: float, **more: Any) -> ReleasedModel:
         """A model with all of it."""
         told = self.told
@@ -93,6 +104,7 @@ class Outcome(ABC):
     """
 
     privacy: Privacy
+    guarantee: Guarantee
     kept_as: ClassVar[str | None] = None
 
     @property
@@ -149,6 +161,10 @@ class Outcome(ABC):
         """The same, with intervals for the coefficients."""
         return replace(cast(Any, self), intervals=intervals)
 
+    @abstractmethod
+    def in_range(self, within: LabelsWithin) -> Self:
+        """What comes of the labels themselves, where this is about their places in a range."""
+
     def failure(self, error: Exception, kept: str) -> Exception:
         """The error to raise when a step after the release fails.
 
@@ -169,11 +185,10 @@ class Published(Outcome):
 
     model: ReleasedModel
     privacy: Privacy
+    guarantee: Guarantee = field(init=False)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the model."""
-        return self.model.guarantee
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "guarantee", self.model.guarantee)
 
     @property
     def final(self) -> ReleasedModel:
@@ -203,6 +218,12 @@ class Published(Outcome):
         at = self.model.screened
         whole = intervals if at is None else intervals.widened(at, self.model.n_features)
         return replace(self, model=replace(self.model, intervals=whole, coef_se=None))
+
+    def in_range(self, within: LabelsWithin) -> Published:
+        """The model of the labels themselves."""
+        bounds = (within.low, within.high)
+        privacy = replace(cast(Any, self.privacy), y_bounds=bounds)
+        return Published(self.model.in_range(within), privacy)
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""
@@ -310,6 +331,13 @@ class KeptStatistics(Stated, Outcome):
     def ranges(self) -> np.ndarray:
         """Public ones, or those that were found."""
         return np.diff(self.statistics.table.bounds, axis=1)[:, 0]
+
+    def in_range(self, within: LabelsWithin) -> KeptStatistics:
+        """The bounds of the labels are those of the range."""
+        table = replace(self.statistics.table, y_bounds=(within.low, within.high))
+        statistics = replace(self.statistics, table=table)
+        lam = within.width * self.lam
+        return replace(self, statistics=statistics, lam=lam, **self.placed(within))
 
     def path_start(self, lam: float) -> float:
         """The largest λ of interest in a path around this one."""

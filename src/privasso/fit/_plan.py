@@ -23,13 +23,14 @@ from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.planning import ScreeningOutlook, check_room
 from privasso.privacy import Guarantee, Privacy, Terms
-from privasso.programs import Calibration, LabelFrame, Program
+from privasso.programs import Calibration, LabelFrame, LabelRange, Program
 from privasso.queries import (
     Answering,
     Ask,
     Neighbours,
     Query,
     UndeclaredError,
+    after,
     bit_source,
     declared,
     made_up,
@@ -142,6 +143,9 @@ class Plan:
         Names of the columns of private records.
     mu : float
         Sensitivity of what is asked for intervals; zero without them.
+    range : LabelRange or None
+        What is asked first where the range of the labels is not known. The plan is then for labels
+        between −½ and ½.
     """
 
     options: FitOptions
@@ -155,6 +159,7 @@ class Plan:
     source: RowBlocks | None = field(default=None, repr=False)
     names: tuple[str, ...] | None = field(default=None, repr=False)
     mu: float = 0.0
+    range: LabelRange | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -213,8 +218,11 @@ class Plan:
 
     def program(self, ask: Ask) -> Any:
         """Ask; return what follows, and with intervals the sums that these are made of."""
+        within = None if self.range is None else self.range(ask)
+        ask = ask if within is None else after(ask, within)
         found = self.asking(ask, self.lam)
-        return (found, interval_sums(self, ask, found)) if self.mu else found
+        found = (found, interval_sums(self, ask, found)) if self.mu else found
+        return found if within is None else (found, within)
 
     @cached_property
     def frame(self) -> LabelFrame:
@@ -229,9 +237,11 @@ class Plan:
         target: str | None = None,
     ) -> Outcome:
         """What comes of the answers, with names: a model, or what models are solved from."""
+        found, within = (found, None) if self.range is None else found
         answer, sums = found if self.mu else (found, None)
         made = published(self, answer, feature_names, target)
-        return made if sums is None else made.with_intervals(sums.intervals())
+        made = made if sums is None else made.with_intervals(sums.intervals())
+        return made if within is None else made.in_range(within)
 
     def rehearsed(
         self, feature_names: tuple[str, ...] | None = None, target: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -35,10 +36,10 @@ from privasso.planning import (
     labels_at_one_lam,
     screened_labels,
 )
-from privasso.privacy import PRIVATE, LabelDP, RecordDP, Terms
+from privasso.privacy import PRIVATE, Formal, LabelDP, RecordDP, Terms
 from privasso.problem import Clipped
-from privasso.programs import Peeled, Program, Table, check_size, too_large
-from privasso.queries import Ask, Beside, declared
+from privasso.programs import LabelRange, Peeled, Program, Table, check_size, too_large
+from privasso.queries import Ask, beside, declared
 
 #: Most plans for chosen columns that are remembered.
 _PLANS = 256
@@ -93,11 +94,11 @@ class ChosenLabels(Program):
         """Return the fit of the chosen columns and of the components, and which were chosen."""
         chosen = np.sort(self.screened.screening.order(ask, self.peeled))
         plan = self._fit_of(tuple(chosen.tolist()))
-        beside = Beside(ask, self.fitted_columns(chosen))
-        few = plan.published(plan.program(beside)).solve()
+        ask = beside(ask, self.fitted_columns(chosen))
+        few = plan.published(plan.program(ask)).solve()
         if self.options.fit_intercept:
             residuals = partial(self.screened.residuals, coef=few.coef, intercept=few.intercept)
-            level = self.screened.level.correction(beside, residuals)
+            level = self.screened.level.correction(ask, residuals)
             few = replace(few, intercept=few.intercept + level)
         return FewColumns(few, chosen, self.components)
 
@@ -162,8 +163,8 @@ def plan_chosen_labels(X: Matrix, options: FitOptions, privacy: LabelDP, *, seed
     d = screened.settings.components
     components = components.first(d) if components is not None and d else None
     asking = ChosenLabels(options, screened, seeded, X, components)
-    beside = (f"fitted beside them: the first {d} principal components of the covariates",)
-    terms, then = Terms(options.fit_intercept, seeded, m), (*(beside if d else ()), COMPUTED)
+    also = (f"fitted beside them: the first {d} principal components of the covariates",)
+    terms, then = Terms(options.fit_intercept, seeded, m), (*(also if d else ()), COMPUTED)
     guarantee = statement(privacy, partial(asking, lam=0.0), terms, then)
     return Plan(options, X, asking, guarantee, seeded, source=source)
 
@@ -236,10 +237,12 @@ def plan_for(
     seeded: bool = False,
     feature_names: tuple[str, ...] | None = None,
 ) -> Plan:
-    """Plan a fit; with intervals, for which a part of the budget is taken, it has the rest."""
-    if options.intervals:
-        return _with_intervals(X, options, sample_weight, seeded, feature_names)
-    return _alone(X, options, sample_weight, seeded, feature_names)
+    """Plan a fit; it has what is left of the budget beside a range of the labels and intervals."""
+    given = sample_weight, seeded, feature_names
+    finds = options.privacy.formal and cast(Formal, options.privacy).finds_range
+    if options.intervals or finds:
+        return _divided(X, options, *given)
+    return _alone(X, options, *given)
 
 
 def _alone(
@@ -281,34 +284,53 @@ def _alone(
     return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
 
 
-def _with_intervals(X: Any, options: FitOptions, *given: Any) -> Plan:
-    """Divide the budget between the questions of a fit and those for intervals after it."""
+def _divided(
+    X: Any, options: FitOptions, sample_weight: ArrayLike | None, seeded: bool, names: Any
+) -> Plan:
+    """Divide the budget between the questions of a fit, those before and those after it."""
     privacy = cast("LabelDP | RecordDP", options.privacy)
-    if privacy.protects_records and cast(RecordDP, privacy).bounds == PRIVATE:
-        raise ValueError(
-            "intervals need bounds of the columns from public knowledge; give bounds, or leave "
-            "intervals out"
+    epsilon, delta, asks, mu = privacy.epsilon, privacy.delta, None, 0.0
+    if options.intervals:
+        if privacy.protects_records and cast(RecordDP, privacy).bounds == PRIVATE:
+            raise ValueError(
+                "intervals need bounds of the columns from public knowledge; give bounds, or leave "
+                "intervals out"
+            )
+        mu = interval_sensitivity(epsilon, delta)
+    if privacy.finds_range:
+        if isinstance(options.lam, float | int):
+            raise ValueError(
+                "lam as a number is in units of the labels, whose range is not known beforehand "
+                "with y_bounds='private'; leave lam out, or give y_bounds"
+            )
+        asks = LabelRange.of_budget(
+            epsilon, delta, privacy.pair, X.shape[0], centred=options.fit_intercept
         )
-    epsilon, delta = privacy.epsilon, privacy.delta
-    mu = interval_sensitivity(epsilon, delta)
+    before = 0.0 if asks is None else asks.mu
 
     def alone(share: float) -> tuple[Plan, tuple[Loss, ...]]:
-        part = replace(options, privacy=replace(privacy, epsilon=share), ledger=None)
-        found = _alone(X, part, *given)
+        part = replace(options, privacy=privacy.within(share), ledger=None)
+        found = _alone(X, part, sample_weight, seeded, names)
         return found, found.guarantee.losses
 
-    inner = divided(epsilon, delta, mu, alone)
+    inner = divided(epsilon, delta, math.hypot(mu, before), alone)
     inner_options = replace(inner.options, ledger=options.ledger)
-    whole, stated = replace(inner, options=inner_options, mu=mu), inner.guarantee
-    asked = declared(whole.program, whole.shape[0])
+    whole = replace(inner, options=inner_options, mu=mu, range=asks)
+    asked, stated = declared(whole.program, whole.shape[0]), inner.guarantee
     check_asked(asked, stated)
-    said = dict.fromkeys(query.sentence for query in asked[len(stated.losses) :])
+    losses = tuple(query.loss for query in asked if query.loss is not None)
+    said, start = [query.sentence for query in asked], 0 if asks is None else asks.questions
+    if asks is not None:
+        terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=whole.shape[0])
+        stated = replace(privacy.guarantee(terms, losses), released=stated.released)
+    also = said[start + len(inner.guarantee.losses) :]
+    released = (*said[:start], *stated.released, *also, *((_ALSO,) if mu else ()))
     return replace(
         whole,
         guarantee=replace(
             stated,
             parameters=tuple({**dict(stated.parameters), "epsilon": epsilon}.items()),
-            losses=tuple(query.loss for query in asked if query.loss is not None),
-            released=(*stated.released, *said, _ALSO),
+            losses=losses,
+            released=tuple(dict.fromkeys(released)),
         ),
     )

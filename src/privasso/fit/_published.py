@@ -18,7 +18,7 @@ from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows
 from privasso.operators import Covariates
 from privasso.planning import PrincipalComponents, release_mechanism
-from privasso.privacy import RecordDP
+from privasso.privacy import Formal, RecordDP
 from privasso.programs import (
     Frame,
     IntervalProgram,
@@ -30,7 +30,7 @@ from privasso.programs import (
     RecordStatistics,
     Release,
 )
-from privasso.queries import Ask, Beside
+from privasso.queries import Ask, beside
 
 if TYPE_CHECKING:
     from privasso.fit._plan import Plan
@@ -148,7 +148,7 @@ def interval_sums(plan: Plan, ask: Ask, found: Any) -> IntervalSums:
             X, k = dense_columns(plan.rows, found.chosen), found.chosen.size
             frame = label_frame(prepared_rows(X, plan.options.fit_intercept))
             coef, intercept = found.few.coef[:k], found.few.intercept
-            ask = Beside(ask, X)
+            ask = beside(ask, X)
         case _:
             frame, coef, intercept = _record_frame(plan, found.solve(plan.lam))
     return _interval_program(plan, frame)(ask, coef, intercept)
@@ -165,13 +165,12 @@ def interval_outlook(plan: Plan, deviation: float) -> Outlook | None:
         frame, _, _ = _record_frame(plan, RecordFit(np.zeros(plan.shape[1]), 0.0))
     else:
         frame = plan.frame
-    low, high = plan.guarantee.label_bounds or (0.0, 1.0)
+    low, high = cast(Formal, plan.options.privacy).y_bounds
     return _interval_program(plan, frame).outlook(plan.shape[0], deviation / (high - low))
 
 
 def _interval_program(plan: Plan, frame: Frame) -> IntervalProgram:
-    bounds = plan.guarantee.label_bounds
-    assert bounds is not None
+    bounds = cast(Formal, plan.options.privacy).y_bounds
     return IntervalProgram(
         frame, plan.mu, plan.neighbours, plan.options.targets, bounds, plan.asking.kappa
     )

@@ -15,6 +15,7 @@ from privasso._tuned import LABEL_DEVIATIONS, LABEL_WIDTH, SELECT_LOSS
 from privasso._types import Matrix
 from privasso._validation import real_array
 from privasso.accounting import GaussianLoss, log_gaussian_delta
+from privasso.blocks import LabelsWithin
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._classes import Classes
 from privasso.fit._denoised import Denoised
@@ -277,6 +278,10 @@ class Released(Stated, Outcome):
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
             return made if isinstance(made, KeptRelease) else None
         return KeptRelease(**vars(made), column_squares=self.rows.squares, **self.told)
+
+    def in_range(self, within: LabelsWithin) -> Released:
+        """Everything is in the units of the labels then."""
+        return replace(self, release=self.release.in_range(within), **self.placed(within))
 
     def path_start(self, lam: float) -> float:
         """The largest λ of interest in a path around this one: that of the first coefficient."""

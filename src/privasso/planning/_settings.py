@@ -219,7 +219,7 @@ def divided(
         share = step if low < step < high else 0.5 * (low + high)
     if found is None:
         raise ValueError(
-            "this budget is too small to be shared between a fit and intervals; leave intervals "
-            "out, or choose a larger ε"
+            "this budget is too small to be shared between a fit and intervals or a range of the "
+            "labels; leave intervals out, give y_bounds, or choose a larger ε"
         )
     return found

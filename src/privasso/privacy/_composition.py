@@ -104,7 +104,7 @@ def check_same_neighbours(guarantees: Sequence[Guarantee]) -> None:
                 "not compose; state both for the same neighbours"
             )
         here, there = (g.label_bounds for g in (first, other))
-        if here != there:
+        if here is not None and there is not None and here != there:
             here, there = (", ".join(map(repr, bounds or ())) for bounds in (here, there))
             raise ValueError(
                 f"guarantees for labels within different bounds ({here} and {there}) are not "

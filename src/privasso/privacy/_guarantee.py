@@ -185,6 +185,11 @@ class Guarantee:
         known = dict(self.parameters)
         return (known["y_low"], known["y_high"]) if known.keys() >= _BOUNDS else None
 
+    def with_bounds(self, low: float, high: float) -> Guarantee:
+        """The same with bounds of the labels that were found with noise."""
+        found = {**dict(self.parameters), "y_low": low, "y_high": high}
+        return replace(self, parameters=tuple(found.items()))
+
     @property
     def reservations(self) -> tuple[str, ...]:
         """Reasons why nothing of this fit should be published on the strength of the statement."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
@@ -21,6 +21,8 @@ from privasso.scales import ScaleLaw
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
 Scales: TypeAlias = ArrayLike | ScaleLaw | Literal["data"] | None
 
+#: Found in the data with noise, at a part of the budget.
+PRIVATE = "private"
 KNOWN_SEED = "nobody knows the fixed random state that the noise came from"
 UNKNOWN_SEED = (
     "nobody can predict the noise, which came from the operating system's cryptographic generator"
@@ -153,7 +155,7 @@ class Formal(Privacy):
 
     epsilon: float
     delta: float
-    y_bounds: tuple[float, float]
+    y_bounds: Any
     kappa: float | None
     t: float | None
     level: bool | None
@@ -163,7 +165,9 @@ class Formal(Privacy):
         """Refuse numbers outside of their ranges, and keep the others as floats."""
         found: dict[str, object] = {"epsilon": positive_float("epsilon", self.epsilon)}
         found["delta"] = probability("delta", self.delta)
-        found["y_bounds"] = label_bounds(self.y_bounds)
+        found["y_bounds"] = self.y_bounds
+        if not self.finds_range:
+            found["y_bounds"] = label_bounds(self.y_bounds)
         for name in ("kappa", "t"):
             given = getattr(self, name)
             if given is not None:
@@ -191,9 +195,19 @@ class Formal(Privacy):
         return sensitivity_for(self.epsilon, self.delta)
 
     @property
+    def finds_range(self) -> bool:
+        """Whether the bounds of the labels are found in the labels, with noise."""
+        return isinstance(self.y_bounds, str) and self.y_bounds == PRIVATE
+
+    def within(self, epsilon: float) -> Self:
+        """The same for a part of the budget, and labels that are parts of a range."""
+        bounds = (-0.5, 0.5) if self.finds_range else self.y_bounds
+        return replace(cast(Any, self), epsilon=epsilon, y_bounds=bounds)
+
+    @property
     def label_width(self) -> float:
-        """High minus low."""
-        return self.y_bounds[1] - self.y_bounds[0]
+        """High minus low; where this is found in the labels it is the unit of all plans."""
+        return 1.0 if self.finds_range else self.y_bounds[1] - self.y_bounds[0]
 
     def _stated(
         self,
@@ -206,11 +220,12 @@ class Formal(Privacy):
 
         By default it is stated for one Gaussian mechanism that has the whole budget.
         """
-        low, high = self.y_bounds
+        ends = () if self.finds_range else self.y_bounds
+        bounds = dict(zip(("y_low", "y_high"), ends, strict=False))
         numbers = {"delta": self.delta, "epsilon": self.epsilon, "n_rows": float(terms.n_rows)}
         return Guarantee(
             self.pair,
-            tuple({**numbers, "y_high": high, "y_low": low}.items()),
+            tuple({**numbers, **bounds}.items()),
             (GaussianLoss(self.mu),) if losses is None else tuple(losses),
             assumptions=(*assumptions, once(self.pair), alone(self.pair), terms.entropy),
             released=tuple(dict.fromkeys(released)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from privasso._validation import check_coded
 from privasso.accounting import Loss
@@ -33,9 +33,10 @@ class LabelDP(Formal):
         ε > 0.
     delta : float
         δ in (0, 1), well below one over the number of rows.
-    y_bounds : (float, float)
+    y_bounds : (float, float) or "private"
         Smallest and largest label; values outside are clipped without notice, since a count of
-        them would itself depend on the labels. A missing label (NaN) counts as the middle.
+        them would itself depend on the labels. A missing label (NaN) counts as the middle. With
+        ``"private"`` the range is found in the labels with noise, for a part of the budget.
     mechanism : {"auto", "objective", "release"}
         ``"objective"`` perturbs the objective of a regression with clipped residuals, whose noise
         is proportional to a residual. ``"release"`` adds Gaussian noise to the products of
@@ -70,7 +71,7 @@ class LabelDP(Formal):
 
     epsilon: float
     delta: float
-    y_bounds: tuple[float, float]
+    y_bounds: Any
     mechanism: Literal["auto", "objective", "release"] = "auto"
     kappa: float | None = None
     t: float | None = None
@@ -132,11 +133,12 @@ class LabelDP(Formal):
         >>> privacy.guarantee(Terms(fit_intercept=True, seeded=False, n_rows=100))["epsilon"]
         1.0
         """
-        assumptions = (
+        assumptions = [
             "the covariates are public, and neither their choice nor the settings of the fit "
-            "depend on the labels",
-            "the label bounds were fixed before the labels were seen",
-        )
+            "depend on the labels"
+        ]
+        if not self.finds_range:
+            assumptions.append("the label bounds were fixed before the labels were seen")
         return self._stated(terms, losses, assumptions, released)
 
     def composition(self, mu: float | None) -> str:

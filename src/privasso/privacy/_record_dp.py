@@ -21,13 +21,11 @@ from privasso._validation import (
 )
 from privasso.accounting import GaussianLoss, Loss
 from privasso.privacy._guarantee import PREPARED, Guarantee
-from privasso.privacy._kind import Formal, Terms, register_kind
+from privasso.privacy._kind import PRIVATE, Formal, Terms, register_kind
 from privasso.queries import Relation, check_budget
 
 #: Names and pairs, pairs, one pair, or what stands for them.
 Bounds: TypeAlias = tuple[Any, ...] | str
-#: Found in the data with noise, at a share of the budget.
-PRIVATE = "private"
 
 
 def checked_bounds(bounds: Any) -> Bounds:
@@ -164,8 +162,9 @@ class RecordDP(Formal):
         numbers that fill the range from 0 to 1 the pair is better.
         With ``"private"``, ranges are found in the data with noise, at a share of the budget; a
         column whose range is lost in the noise has no coefficient.
-    y_bounds : (float, float)
-        Smallest and largest label, likewise. A record whose label is missing is an empty one.
+    y_bounds : (float, float) or "private"
+        Smallest and largest label, likewise. A record whose label is missing is an empty one. With
+        ``"private"`` the range is found in the labels with noise, for a part of the budget.
     kappa : float, optional
         The largest residual that is not clipped, as a part of the range of the labels, after rows
         were shrunk with their labels. The noise grows with it. By default 0.05, and more where
@@ -215,7 +214,7 @@ class RecordDP(Formal):
     epsilon: float
     delta: float
     bounds: Any = field(default=None, repr=False)
-    y_bounds: tuple[float, float] = (0.0, 0.0)
+    y_bounds: Any = (0.0, 0.0)
     kappa: float | None = None
     t: float | None = None
     scales: Literal["private"] | None = None
@@ -317,15 +316,16 @@ class RecordDP(Formal):
         self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
     ) -> Guarantee:
         """State record-level differential privacy of what was asked, and of all that follows."""
-        given = "the bounds of the columns and of the labels"
-        if self.bounds == PRIVATE:
-            given = "the bounds of the labels"
+        known = (("columns", self.bounds != PRIVATE), ("labels", not self.finds_range))
+        of = " and of the ".join(name for name, public in known if public)
+        given = [f"the bounds of the {of}"] if of else []
         if self.shape is not None and self.shape != PRIVATE:
-            given = f"{given}, the rows that the shape comes from"
+            given.append("the rows that the shape comes from")
         at_one_lam = any(not isinstance(loss, GaussianLoss) for loss in losses or ())
-        what = "λ and all settings" if at_one_lam else "and all settings"
+        settings = "and all settings" if given else "all settings"
+        given.append("λ and all settings" if at_one_lam else settings)
         assumptions = (
-            f"{given}, {what} of the fit were chosen without looking at the data",
+            f"{', '.join(given)} of the fit were chosen without looking at the data",
             "the number of rows and the names of the columns are public",
             PREPARED,
         )

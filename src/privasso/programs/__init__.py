@@ -11,6 +11,7 @@ from privasso.programs._label_programs import (
     ProductsProgram,
     ProductSum,
 )
+from privasso.programs._label_range import LabelRange
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
 from privasso.programs._label_screening import (
     LARGEST_ENTRY,
@@ -44,6 +45,7 @@ __all__ = [
     "Intervals",
     "LabelFrame",
     "LabelMap",
+    "LabelRange",
     "LabelRows",
     "LabelScreening",
     "Level",

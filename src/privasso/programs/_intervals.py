@@ -84,6 +84,13 @@ class Intervals:
             )
         return self.laws[found]
 
+    def scaled(self, unit: float) -> Intervals:
+        """The same for labels that were measured in this unit."""
+        laws = {
+            name: replace(law, quantiles=unit * law.quantiles) for name, law in self.laws.items()
+        }
+        return replace(self, laws=laws, kappa=unit * self.kappa)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         laws = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from privasso._validation import real_array
+from privasso.blocks import LabelsWithin
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.queries import ObjectiveNoise
@@ -163,6 +164,19 @@ class Release:
             object.__setattr__(self, "weight_sum", float(self.n_rows))
         if (self.label_sum is None) != (self.sigma_sum is None):
             raise ValueError("label_sum and sigma_sum go together: give both or neither")
+
+    def in_range(self, within: LabelsWithin) -> Release:
+        """The release of the labels themselves, from that of their places in a range."""
+        width = within.width
+        return replace(
+            self,
+            b=width * self.b,
+            covariance=self.covariance.scaled(width**2),
+            centre=within.middle + width * self.centre,
+            label_sum=None if self.label_sum is None else width * self.label_sum,
+            sigma_sum=None if self.sigma_sum is None else width * self.sigma_sum,
+            level=width * self.level,
+        )
 
     @property
     def sigma(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from privasso.accounting import Loss
-from privasso.blocks import RowBlocks
+from privasso.blocks import Change, RowBlocks
 from privasso.queries._rounded_gaussian import BitSource
 
 Answer = TypeVar("Answer")
@@ -101,19 +101,22 @@ class Query(ABC, Generic[Answer]):
 
 
 @dataclass(frozen=True, eq=False)
-class Given(Query[Answer]):
-    """A question about the labels of rows, beside public covariates instead of those of the rows.
+class OfOthers(Query[Answer]):
+    """A question about rows that a public rule makes of the private ones.
 
     Attributes
     ----------
     query : Query
         The question.
-    X : ndarray of shape (M, N)
-        The covariates.
+    rule : callable
+        Returns the rows that it is about. A record must become one by itself.
+    said : str or None
+        What is asked, for a statement, if not what the question says.
     """
 
     query: Query[Answer]
-    X: np.ndarray = field(repr=False)
+    rule: Callable[[RowBlocks], RowBlocks] = field(repr=False)
+    said: str | None = None
 
     @property
     def loss(self) -> Loss | None:
@@ -132,23 +135,52 @@ class Given(Query[Answer]):
 
     @property
     def sentence(self) -> str:
-        """That of the question."""
-        return self.query.sentence
+        """That of the question, or another one."""
+        return self.query.sentence if self.said is None else self.said
 
     def run(self, rows: RowBlocks, bits: BitSource) -> Answer:
-        """Answer from the covariates and the labels of the rows."""
-        return self.query.run(self._rows(rows), bits)
+        """Answer from what the rows become."""
+        return self.query.run(self.rule(rows), bits)
 
     def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> Sequence[Answer]:
         """Those to the question."""
-        return self.query.draws(self._rows(rows), count, bits)
+        return self.query.draws(self.rule(rows), count, bits)
 
     def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Answer]) -> np.ndarray:
         """Those of the question."""
-        return self.query.log_likelihoods(self._rows(rows), answers)
+        return self.query.log_likelihoods(self.rule(rows), answers)
 
-    def _rows(self, rows: RowBlocks) -> RowBlocks:
+
+@dataclass(frozen=True, eq=False)
+class BesideColumns:
+    """The labels of rows beside public covariates, instead of those of the rows.
+
+    Attributes
+    ----------
+    X : ndarray of shape (M, N)
+        The covariates.
+    """
+
+    X: np.ndarray = field(repr=False)
+
+    def __call__(self, rows: RowBlocks) -> RowBlocks:
         return RowBlocks.of_arrays(self.X, rows.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class AfterChange:
+    """The rows after a change.
+
+    Attributes
+    ----------
+    change : Change
+        What each record becomes.
+    """
+
+    change: Change
+
+    def __call__(self, rows: RowBlocks) -> RowBlocks:
+        return rows.changed(self.change)
 
 
 def same_question(one: object, two: object) -> bool:
@@ -214,24 +246,28 @@ class Ask(ABC):
         """Find it."""
 
 
-class Beside(Ask):
-    """Asks another one about the labels beside public covariates, instead of those of its rows.
+class _OfOthers(Ask):
+    """Asks another one about what rows become."""
 
-    Parameters
-    ----------
-    ask : Ask
-        Who answers.
-    X : ndarray of shape (M, N)
-        The covariates.
-    """
-
-    def __init__(self, ask: Ask, X: np.ndarray) -> None:
+    def __init__(
+        self, ask: Ask, rule: Callable[[RowBlocks], RowBlocks], said: str | None = None
+    ) -> None:
         super().__init__(ask.n_rows)
-        self._ask, self._X = ask, X
+        self._ask, self._rule, self._said = ask, rule, said
 
     def answer(self, query: Query[Answer]) -> Answer:
         """Ask for it."""
-        return self._ask(Given(query, self._X))
+        return self._ask(OfOthers(query, self._rule, self._said))
+
+
+def beside(ask: Ask, X: np.ndarray) -> Ask:
+    """Ask about the labels beside public covariates (M, N), instead of those of the rows."""
+    return _OfOthers(ask, BesideColumns(X))
+
+
+def after(ask: Ask, change: Change, said: str | None = None) -> Ask:
+    """Ask about the rows after a change; `said` is what a statement says of it."""
+    return _OfOthers(ask, AfterChange(change), said)
 
 
 class UndeclaredError(RuntimeError):

@@ -120,7 +120,7 @@ class RecordMechanism:
     - `before`: what is released before the fit.
     - `share`: part of the budget for that.
     - `unit`: what columns are divided by.
-    - `label_width`: range of the labels.
+    - `label_width`: range of the labels; None where it is found in them.
     - `chances`: where columns are chosen: parts of the variance of the labels, and the predicted
       chance that a column which explains so much is among those of the first round.
     """
@@ -130,7 +130,7 @@ class RecordMechanism:
     before: tuple[str, ...]
     share: float
     unit: str
-    label_width: float
+    label_width: float | None
     chances: tuple[tuple[float, float], ...] = ()
 
     @classmethod
@@ -145,7 +145,7 @@ class RecordMechanism:
         if outlook is not None:
             before, share = plan.guarantee.released[:1], outlook.settings.share
             chances = tuple((part, 1.0 - missed) for part, missed in outlook.missed)
-        width = privacy.label_width or 1.0
+        width = None if plan.range is not None else privacy.label_width or 1.0
         return cls(name, {**numbers, "lam": plan.lam}, before, share, unit, width, chances)
 
     def lines(self) -> list[tuple[str, str]]:
@@ -155,7 +155,8 @@ class RecordMechanism:
         lines = [("each column is divided by", self.unit), ("mechanism", mechanism)]
         if self.name == "objective":
             kappa = f"{x['kappa']:.3g} of the range of the labels"
-            kappa += f": {x['kappa'] * self.label_width:.3g}"
+            width = self.label_width
+            kappa += "" if width is None else f": {x['kappa'] * width:.3g}"
             lines.append(("largest residual that is not clipped, κ", kappa))
         lines.append((longest, f"{x['radius']:.4g}"))
         if perturbed:
@@ -170,7 +171,8 @@ class RecordMechanism:
         if "level" in x:
             level = f"{x['level']:.3g} of the range of the labels"
             lines.append(("noise of the mean that corrects the intercept", level))
-        unit = "" if self.name == "logistic" else ", in units of the labels"
+        of = "the labels" if self.label_width is not None else "the range of the labels"
+        unit = "" if self.name == "logistic" else f", in units of {of}"
         lines.append((f"λ{unit}", f"{x['lam']:.6g}"))
         if self.before:
             what = f"released before the fit, for {self.share:g} of μ²"
