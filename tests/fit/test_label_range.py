@@ -168,6 +168,9 @@ def test_a_ledger_takes_fits_with_and_without_a_range():
         privacy = KINDS["labels"](y_bounds=bounds)
         pv.PrivateLasso(privacy=privacy, ledger=ledger, random_state=0).fit(X, y)
     assert len(ledger.entries) == 3
+    found, known, _ = (entry.guarantee for entry in ledger.entries)
+    assert known.label_bounds == (0.0, 10.0)
+    assert pv.privacy.compose([known, found]).label_bounds is None  # not all labels are in these
 
 
 def test_designs_need_numbers_and_evaluations_take_those_that_were_found():

@@ -20,7 +20,8 @@ def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guar
     Parameters
     ----------
     guarantees : iterable of Guarantee
-        Formal guarantees with the same neighbours and the same bounds of the labels.
+        Formal guarantees with the same neighbours and the same bounds of the labels, where these
+        were known before the fit.
     delta : float, optional
         δ of the result, the largest δ among the guarantees if it is not given.
 
@@ -48,8 +49,10 @@ def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guar
     assert first.neighbours is not None
     said = {alone(first.neighbours): _TOGETHER.format(first.neighbours.unit, len(parts))}
     assumptions = [said.get(sentence, sentence) for part in parts for sentence in part.assumptions]
+    same = all(part.label_bounds == first.label_bounds for part in parts)
+    stated = {name: x for name, x in first.parameters if same or name not in ("y_low", "y_high")}
     numbers = {
-        **dict(first.parameters),
+        **stated,
         "delta": delta,
         "epsilon": epsilon,
         "n_rows": max(part["n_rows"] for part in parts),
