@@ -185,3 +185,11 @@ def test_designs_need_numbers_and_evaluations_take_those_that_were_found():
     assert low < np.mean(np.abs(y[3000:] - est.predict(X[3000:]))) < high
     with pytest.raises(ValueError, match="states no bounds"):
         pv.evaluate(LinearRegression().fit(X, y), X, y, privacy=privacy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_audits_know_the_likelihood_of_the_range(kind):
+    X, y = table(60)
+    found = pv.audit(KINDS[kind](y_bounds="private"), X, y, records=[3], releases=40, rng=0)
+    assert found.passed
+    assert "noisy counts of the labels, which give their range" in found.guarantee.released
