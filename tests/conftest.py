@@ -21,6 +21,21 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
+@pytest.fixture(autouse=True)
+def _memory_stays_free():
+    """Fail where a test limits the memory of this process, which later ones would run short of."""
+    if os.name == "nt":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    yield
+    after = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    assert after == before
+
+
 @pytest.fixture
 def blank_pictures(monkeypatch):
     """Write an empty picture where a figure would be rendered, which takes a second for a page.

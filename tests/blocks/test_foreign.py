@@ -24,6 +24,12 @@ EXPECTED = np.array(
 )
 
 
+@pytest.fixture(autouse=True)
+def _without_limits(monkeypatch):
+    """This process reads more than one file."""
+    monkeypatch.setattr("privasso._foreign.limit_memory", lambda size: None)
+
+
 @pytest.fixture(params=["parquet", "arrow"])
 def table(request, tmp_path):
     """A file with two groups of rows, and its form."""

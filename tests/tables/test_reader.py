@@ -56,6 +56,12 @@ def answers(*requests):
     return out
 
 
+@pytest.fixture(autouse=True)
+def _without_limits(monkeypatch):
+    """This process reads more than one file."""
+    monkeypatch.setattr("privasso.encoding._files.limit_memory", lambda size: None)
+
+
 @pytest.fixture
 def own(monkeypatch):
     """Processes that no other test has used."""
