@@ -162,9 +162,10 @@ COMPONENT_ROWS = 0.5
 
 # ---- The range of the labels: docs/private-bounds.md --------------------------------------------
 
-#: Least and largest part of the squared sensitivity of a Gaussian mechanism with the whole budget
-#: for it. Between them the noise in a count is this part of the rows. Labels of five laws were
-#: simulated for 250 to 4000 rows at ε = 1: with more noise ranges are several times too wide.
+#: Least and largest part for it of the squared sensitivity of a Gaussian mechanism, with the budget
+#: that intervals leave. Between them the noise in a count is this part of the rows. Labels of five
+#: laws were simulated for 250 to 4000 rows at ε = 1: with more noise ranges are several times too
+#: wide.
 LEAST_RANGE_PART, MOST_RANGE_PART, RANGE_NOISE = 0.05, 0.5, 0.02
 
 # ---- Intervals ----------------------------------------------------------------------------------

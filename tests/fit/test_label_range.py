@@ -153,8 +153,9 @@ def test_statistics_of_records_are_solved_again():
 def test_what_needs_numbers_is_refused():
     X, y = table(200)
     private = KINDS["labels"](y_bounds="private")
-    with pytest.raises(ValueError, match="in units of the labels"):
-        pv.PrivateLasso(lam=3.0, privacy=private).fit(X, y)
+    for lam in (3.0, 3, np.float32(3.0)):
+        with pytest.raises(ValueError, match="in units of the labels"):
+            pv.PrivateLasso(lam=lam, privacy=private).fit(X, y)
     with pytest.raises(ValueError, match="0 and 1, not private"):
         pv.PrivateLogisticLasso(privacy=private).fit(X, y > 5.0)
     with pytest.raises(ValueError, match="or 'private'"):
@@ -193,3 +194,14 @@ def test_audits_know_the_likelihood_of_the_range(kind):
     found = pv.audit(KINDS[kind](y_bounds="private"), X, y, records=[3], releases=40, rng=0)
     assert found.passed
     assert "noisy counts of the labels, which give their range" in found.guarantee.released
+
+
+@pytest.mark.parametrize("labels", [0.0, 7.0, 5e-324, 1e300, math.inf, math.nan])
+@pytest.mark.parametrize("rows", [2, 50])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_labels_are_a_reason_to_refuse_a_fit_with_intervals(kind, rows, labels):
+    """What the range takes is a part of what intervals leave, so that the fit has the rest."""
+    X, _ = table(rows)
+    privacy = KINDS[kind](y_bounds="private")
+    est = pv.PrivateLasso(privacy=privacy, random_state=0, intervals=True)
+    assert np.isfinite(est.fit(X, np.full(rows, labels)).coef_).all()

@@ -298,14 +298,13 @@ def _divided(
             )
         mu = interval_sensitivity(epsilon, delta)
     if privacy.finds_range:
-        if isinstance(options.lam, float | int):
+        if options.fixed_lam is not None:
             raise ValueError(
                 "lam as a number is in units of the labels, whose range is not known beforehand "
                 "with y_bounds='private'; leave lam out, or give y_bounds"
             )
-        asks = LabelRange.of_budget(
-            epsilon, delta, privacy.pair, X.shape[0], centred=options.fit_intercept
-        )
+        left = math.sqrt(privacy.mu**2 - mu**2)  # beside intervals
+        asks = LabelRange.of_budget(left, privacy.pair, X.shape[0], centred=options.fit_intercept)
     before = 0.0 if asks is None else asks.mu
 
     def alone(share: float) -> tuple[Plan, tuple[Loss, ...]]:

@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 
 from privasso._tuned import LEAST_RANGE_PART, MOST_RANGE_PART, RANGE_NOISE
-from privasso.accounting import sensitivity_for
 from privasso.blocks import LabelsAsColumn, LabelsWithin
 from privasso.programs._estimate import Magnitudes, widest_bounds
 from privasso.programs._records import held_records
@@ -83,13 +82,13 @@ class LabelRange:
 
     @classmethod
     def of_budget(
-        cls, epsilon: float, delta: float, neighbours: Neighbours, n_rows: int, *, centred: bool
+        cls, mu: float, neighbours: Neighbours, n_rows: int, *, centred: bool
     ) -> LabelRange:
-        """With the part of a budget that so many rows need."""
-        whole, moved = sensitivity_for(epsilon, delta), 1 if neighbours.relation == "emptied" else 2
-        part = 2.0 * moved / (RANGE_NOISE * n_rows * whole) ** 2
+        """With the part of a budget of sensitivity μ that so many rows need."""
+        moved = 1 if neighbours.relation == "emptied" else 2
+        part = 2.0 * moved / (RANGE_NOISE * n_rows * mu) ** 2
         part = min(max(part, LEAST_RANGE_PART), MOST_RANGE_PART)
-        return cls(math.sqrt(part) * whole, neighbours, centred)
+        return cls(math.sqrt(part) * mu, neighbours, centred)
 
     def __call__(self, ask: Ask) -> LabelsWithin:
         """Ask, and return labels within the range as a change of rows."""
