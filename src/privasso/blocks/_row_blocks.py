@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -26,7 +26,6 @@ from privasso.blocks._part import (
     Task,
     View,
     mark,
-    taken,
 )
 
 #: Rows times columns of a part of an array, and of rows that are viewed at a time.
@@ -153,7 +152,7 @@ class RowBlocks:
         if columns is not None:
             if self._marks:
                 return self.select(columns).sum(task, state)
-            task = _Some(task, columns)
+            task = Changed(task, (SomeOf(columns),))
         task = Changed(task, self.changes) if self.changes else task
         start, rows = time.monotonic(), 0
 
@@ -276,14 +275,3 @@ class _AsTheyAre:
         self, X: np.ndarray, y: np.ndarray, start: int, stop: int
     ) -> tuple[np.ndarray, np.ndarray]:
         return X[start:stop], y[start:stop]
-
-
-@dataclass(frozen=True, eq=False)
-class _Some:
-    """A task on some columns of rows that have more."""
-
-    task: Task
-    columns: np.ndarray
-
-    def __call__(self, chunks: Iterable[Chunk], state: object) -> Sums:
-        return self.task(((taken(X, self.columns), y) for X, y in chunks), state)
