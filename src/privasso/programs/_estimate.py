@@ -25,7 +25,7 @@ LARGEST, SMALLEST = 64, -63
 _BINS = LARGEST - SMALLEST + 1
 _ZERO = _BINS
 #: Counts are integers of this many further bits, so that the noise is a large integer.
-_COUNT_BITS = 34
+COUNT_BITS = 34
 #: A column is found where so many neighbouring bins are too full for noise. One false column, with
 #: a range far from its values, would spoil the fit: the probability of one among all is below this.
 _WINDOWS, _FALSE = (1, 3), 1e-4
@@ -52,20 +52,20 @@ class MagnitudeCounts(Summand):
 
     bounds: np.ndarray = field(repr=False)
 
-    unit = _COUNT_BITS
+    unit = COUNT_BITS
     sentence = "noisy counts of the magnitudes of the columns"
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Counts of the bins of all columns, one column after the other."""
         n, size = len(self.bounds), 2 * _BINS + 1
         places = magnitude_bins(held_records(X, y, self.bounds)) + size * np.arange(n)
-        return np.bincount(places.ravel(), minlength=n * size).astype(np.int64) << _COUNT_BITS
+        return np.bincount(places.ravel(), minlength=n * size).astype(np.int64) << COUNT_BITS
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
         """√N, and √(2N) where a record may be in other bins than before."""
         n, size = len(self.bounds), 2 * _BINS + 1
         squared = n if neighbours.relation == "emptied" else 2 * n
-        return np.full(n * size, math.sqrt(squared) * 2.0**_COUNT_BITS)
+        return np.full(n * size, math.sqrt(squared) * 2.0**COUNT_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Magnitudes:
         """Ask for counts, such that one record changes the counts by μ deviations at most."""
         query = NoisySum(MagnitudeCounts(bounds), mu, neighbours)
         counts = ask(query).reshape(len(bounds), -1)
-        return cls(counts, math.ldexp(float(query.deviations[0]), -_COUNT_BITS), ask.n_rows)
+        return cls(counts, math.ldexp(float(query.deviations[0]), -COUNT_BITS), ask.n_rows)
 
     def ranges(self, *, certain: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Low and high of each column, and which columns were found at all.

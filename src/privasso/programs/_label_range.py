@@ -14,14 +14,12 @@ import numpy as np
 
 from privasso._tuned import LEAST_RANGE_PART, MOST_RANGE_PART, RANGE_NOISE
 from privasso.blocks import LabelsAsColumn, LabelsWithin
-from privasso.programs._estimate import Magnitudes, widest_bounds
+from privasso.programs._estimate import COUNT_BITS, Magnitudes, widest_bounds
 from privasso.programs._records import held_records
 from privasso.queries import Ask, Neighbours, NoisySum, Summand, after
 
 _LABELS = LabelsAsColumn()
 _SAID = "noisy counts of the labels, which give their range"
-#: Counts are integers of this many further bits, so that the noise is a large integer.
-_COUNT_BITS = 34
 #: Parts of the first range, and how many may be added to what is held at a time. They must hold
 #: this part of the rows for each, and so many deviations of their noise, or more of these alone.
 _PARTS, _STEPS, _SHARE, _TIMES, _ALONE = 32, (1, 2, 4, 8, 16), 0.001, 2.0, 4.0
@@ -43,7 +41,7 @@ class PartCounts(Summand):
     low: float
     high: float
 
-    unit = _COUNT_BITS
+    unit = COUNT_BITS
     sentence = _SAID
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -51,12 +49,12 @@ class PartCounts(Summand):
         held = held_records(X, y, np.array([[self.low, self.high]]))[:, 0]
         place = (held - self.low) * (_PARTS / (self.high - self.low))
         counts = np.bincount(np.minimum(place.astype(np.intp), _PARTS - 1), minlength=_PARTS)
-        return counts.astype(np.int64) << _COUNT_BITS
+        return counts.astype(np.int64) << COUNT_BITS
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
         """1, and √2 where a number may be in another part than before."""
         squared = 1 if neighbours.relation == "emptied" else 2
-        return np.full(_PARTS, math.sqrt(squared) * 2.0**_COUNT_BITS)
+        return np.full(_PARTS, math.sqrt(squared) * 2.0**COUNT_BITS)
 
 
 @dataclass(frozen=True)
