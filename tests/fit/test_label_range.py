@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,7 +154,8 @@ def test_statistics_of_records_are_solved_again():
 def test_what_needs_numbers_is_refused():
     X, y = table(200)
     private = KINDS["labels"](y_bounds="private")
-    for lam in (3.0, 3, np.float32(3.0)):
+    numbers: tuple[Any, ...] = (3.0, 3, np.float32(3.0))
+    for lam in numbers:
         with pytest.raises(ValueError, match="in units of the labels"):
             pv.PrivateLasso(lam=lam, privacy=private).fit(X, y)
     with pytest.raises(ValueError, match="0 and 1, not private"):
