@@ -208,6 +208,7 @@ def comparison_figure(table: pl.DataFrame, title: str) -> Figure:
     axes.set_xlabel("ε")
     axes.set_ylabel("R² on new rows")
     axes.set_ylim(_LOWEST, 1.08 * max(without, 0.1))
-    axes.legend(frameon=False, fontsize=8.5, loc="lower right")
+    look = {"fontsize": 8.5, "handlelength": 1.6, "columnspacing": 1.2}
+    fig.legend(loc="outside lower center", ncols=4, frameon=False, **look)
     fig.suptitle(title, fontsize=10.5, x=0.01, ha="left")
     return fig
