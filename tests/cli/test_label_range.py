@@ -34,6 +34,8 @@ def test_a_dry_run_speaks_of_parts_of_the_range(kind, capsys):
     said = capsys.readouterr().out
     assert "noisy counts of the labels, which give their range" in said
     assert "Labels are clipped to" not in said
+    assert "ε = 4 instead of 2" in said
+    assert "half as wide" not in said  # nobody gives the bounds
     if kind == RECORDS:
         assert "λ, in units of the range of the labels" in said
 

@@ -124,6 +124,8 @@ def forecast(
     scheme: Scheme | RecordScheme,
     suppose: Assumptions,
     *,
+    epsilon: float | None = None,
+    bounds_are_found: bool = False,
     fits: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
@@ -138,6 +140,11 @@ def forecast(
         a law that is known, or of whole records, whose program runs on simulated rows.
     suppose : Assumptions
         What the truths are drawn from.
+    epsilon : float, optional
+        ε of everything that is released, if the fit has only a part of it. It is supposed that the
+        part of the fit grows like the whole.
+    bounds_are_found : bool
+        Whether the bounds of the labels are found in them, so that others cannot be given.
     fits : int, optional
         Simulated fits for each line; by default as many as take some seconds. With very many
         columns these are for the fit as planned only, and changes are left out.
@@ -146,18 +153,19 @@ def forecast(
     """
     if scheme.unavailable is not None:
         raise ValueError(scheme.unavailable)
-    (epsilon, width), (m, n), half = scheme.budget, scheme.size, scheme.half()
+    (own, width), (m, n), half = scheme.budget, scheme.size, scheme.half()
+    whole = own if epsilon is None else epsilon
     suppose.check_width(width)
     changes: list[tuple[str, float | None, str, Scheme | RecordScheme, Assumptions]] = []
     changes.append(("no privacy", None, "without privacy", scheme.free(), suppose))
     for factor in _EPSILONS:
+        words = f"ε = {factor * whole:.3g} instead of {whole:.3g}"
         changed = scheme.with_epsilon(factor)
-        words = f"ε = {changed.budget[0]:.3g} instead of {epsilon:.3g}"
-        changes.append(("epsilon", changed.budget[0], words, changed, suppose))
+        changes.append(("epsilon", factor * whole, words, changed, suppose))
     more = round(_GROWTH * m)
     words = f"{more} rows instead of {m}"
     changes.append(("rows", more, words, scheme.grown(_GROWTH), suppose))
-    narrowed = scheme.narrowed()
+    narrowed = None if bounds_are_found else scheme.narrowed()
     if narrowed is not None and suppose.label_sd <= 0.25 * width:
         words = "bounds of the labels half as wide, around the same middle"
         changes.append(("label bounds", 0.5 * width, words, narrowed, suppose))
@@ -201,7 +209,13 @@ def forecast_of(
 
     `progress` is called with what is done and with all that there is to do.
     """
-    return forecast(_scheme(plan, dictionary), suppose, progress=progress)
+    return forecast(
+        _scheme(plan, dictionary),
+        suppose,
+        epsilon=plan.guarantee["epsilon"],
+        bounds_are_found=plan.range is not None,
+        progress=progress,
+    )
 
 
 def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:

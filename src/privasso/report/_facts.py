@@ -225,5 +225,6 @@ def _with_columns(
         return facts
     scheme = Scheme.of_release(released, given_lam)
     known = linear and not scheme.unavailable
-    expected = forecast(scheme, assumptions) if known else None
+    whole = released.guarantee["epsilon"]
+    expected = forecast(scheme, assumptions, epsilon=whole) if known else None
     return replace(facts, perturbed=release.mu is None, forecast=expected)
