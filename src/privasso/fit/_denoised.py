@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from privasso._blas import one_thread
 from privasso._clock import Clock
 from privasso._tuned import SPARSITY_LOSS
 from privasso._validation import positive_float, real_array
 from privasso.fit._charge import warn_user
 from privasso.fit._choose_lambda import TimeLimitWarning
 from privasso.fit._model import CoefficientPath
-from privasso.fit._posterior import Posterior
+from privasso.fit._posterior import MOST_COLUMNS, Posterior
 from privasso.operators import Covariates
-from privasso.solvers import Status, solve, solve_problems
+from privasso.problem import violations
+from privasso.solvers import GramLasso, NotConvergedError, Solution, Status, solve_problems
 
-#: Eigenvalues of the correlation matrix below this part of the largest are rounding.
-_RANK = 1e-12
 #: The smallest λ that is tried, relative to the one above which all coefficients are zero.
 _SPAN, _POINTS = 1e-3, 36
 #: Points of the grid that are solved at a time.
 _TOGETHER = 12
+#: Why there are no coefficients, and what to do.
+_UNSOLVED = {
+    Status.TIME_LIMIT: "The time limit was over before the coefficients were found; allow more "
+    "time, or use a larger lam.",
+    Status.MAX_ITER: "The coefficients were not found to the accuracy of tol; use a larger lam or "
+    "a larger tol.",
+}
 
 
 class Denoised:
@@ -45,39 +52,58 @@ class Denoised:
     def __init__(self, guess: Posterior, rows: Covariates, *, tol: float = 1e-8) -> None:
         self.guess, self.rows, self.tol = guess, rows, tol
         self._scale = np.sqrt(rows.squares[rows.live] / rows.total)
+        self._coef = self._scale * guess.coef
 
     @cached_property
-    def _root(self) -> np.ndarray:
-        """R with RᵀR = FᵀF for standardised columns; as many rows as the rank, or F itself."""
-        m, n = self.rows.shape
-        if m < n and self.rows.weights is None:
-            R = np.empty((m, self._scale.size))
-            for span, block in self.rows.blocks():
-                R[span] = block[:, self.rows.live] / self._scale
-            return R
-        G = self.rows.gram / np.outer(self._scale, self._scale)
-        with one_thread():
-            values, vectors = np.linalg.eigh(G)
-        kept = values > _RANK * values[-1]
-        return np.ascontiguousarray((vectors[:, kept] * np.sqrt(values[kept])).T)
+    def _columns(self) -> np.ndarray | None:
+        """F for standardised columns, if these are too many for a Gram matrix."""
+        if self._scale.size <= MOST_COLUMNS:
+            return None
+        Z = np.empty((self.rows.shape[0], self._scale.size))
+        for span, block in self.rows.blocks():
+            Z[span] = block[:, self.rows.live] / self._scale
+        return Z
 
     @cached_property
-    def _fitted(self) -> np.ndarray:
-        """R·m: the predictions of the guess, in the coordinates of R."""
-        return self._root @ (self._scale * self.guess.coef)
+    def _gram(self) -> np.ndarray:
+        """FᵀF for standardised columns."""
+        return self.rows.gram / np.outer(self._scale, self._scale)
+
+    def _products(self, x: np.ndarray) -> np.ndarray:
+        """FᵀFx for standardised columns."""
+        if self._columns is None:
+            return self._gram @ x
+        return self._columns.T @ (self._columns @ x)
+
+    @cached_property
+    def _slopes(self) -> np.ndarray:
+        """FᵀFm for standardised columns."""
+        return self._products(self._coef)
+
+    @cached_property
+    def _explained(self) -> float:
+        """‖Fm‖²."""
+        return float(self._coef @ self._slopes)
+
+    def _lost(self, x: np.ndarray) -> np.ndarray:
+        """‖F(x − m)‖² for columns x of coefficients."""
+        off = x - self._coef[:, None]
+        return np.sum(off * self._products(off), axis=0)
 
     @cached_property
     def largest_lam(self) -> float:
         """The λ above which all coefficients are zero."""
-        return float(np.max(np.abs(self._root.T @ self._fitted)))
+        return float(np.max(np.abs(self._slopes)))
 
     def solve(self, lam: float, *, clock: Clock | None = None) -> tuple[np.ndarray, float]:
         """Coefficients and intercept at λ."""
-        lam, limit = positive_float("lam", lam), (clock or Clock()).remaining()
-        if not self.rows.live.any():
-            return self._complete(np.zeros(0))
-        found = solve(self._root, self._fitted, lam, tol=self.tol, time_limit=limit)
-        return self._complete(found.x)
+        lam = positive_float("lam", lam)
+        x, (status,) = self._solutions(np.array([lam]), clock or Clock())
+        if status is not Status.CONVERGED:
+            kkt = float(np.max(violations(self._slopes - self._products(x)[:, 0], x[:, 0], lam)))
+            found = Solution(x[:, 0], status, 0, 0.0, kkt / lam, kkt / lam, math.inf, "cd")
+            raise NotConvergedError(replace(found, message=_UNSOLVED[status]))
+        return self._complete(x[:, 0])
 
     def path(self, lams: np.ndarray, *, clock: Clock | None = None) -> CoefficientPath:
         """Coefficients at each λ; NaN, with a status, where none were found."""
@@ -104,12 +130,11 @@ class Denoised:
         if self.largest_lam == 0.0:
             return 1.0  # at every λ all coefficients are zero
         lams = self.largest_lam * np.geomspace(1.0, _SPAN, _POINTS)
-        total = float(self._fitted @ self._fitted)
         for start in range(0, _POINTS, _TOGETHER):
             together = lams[start : start + _TOGETHER]
             x, status = self._solutions(together, clock)
-            lost = np.sum((self._root @ x - self._fitted[:, None]) ** 2, axis=0)
-            close = (lost <= SPARSITY_LOSS * total) & (status == Status.CONVERGED)
+            close = self._lost(x) <= SPARSITY_LOSS * self._explained
+            close &= status == Status.CONVERGED
             if close.any():
                 return float(together[np.argmax(close)])
             if clock.expired():
@@ -125,17 +150,22 @@ class Denoised:
     def lost(self, lams: np.ndarray, clock: Clock) -> tuple[np.ndarray, float]:
         """Mean squares of what is lost of the predictions of the guess, and that of these."""
         x, status = self._solutions(lams, clock)
-        lost = np.sum((self._root @ x - self._fitted[:, None]) ** 2, axis=0) / self.rows.shape[0]
-        whole = float(self._fitted @ self._fitted) / self.rows.shape[0]
-        return np.where(status == Status.CONVERGED, lost, np.inf), whole
+        lost, m = np.where(status == Status.CONVERGED, self._lost(x), np.inf), self.rows.shape[0]
+        return lost / m, self._explained / m
 
     def _solutions(self, lams: np.ndarray, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
         if not self.rows.live.any():
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
-        b = (self._root.T @ self._fitted)[:, None]
+        if self._columns is None:
+            lasso = GramLasso(self._gram, min(self.rows.shape))
+            x, solved = lasso.path(self._slopes, lams, tol=self.tol, clock=clock)
+            other = Status.TIME_LIMIT if clock.expired() else Status.MAX_ITER
+            status = [Status.CONVERGED if one else other for one in solved.tolist()]
+            return x, np.array(status, dtype=object)
         many = solve_problems(
-            self._root, b, lams, tol=self.tol, throw=False, time_limit=clock.remaining()
-        )
+            self._columns, self._slopes[:, None], lams, tol=self.tol, throw=False,
+            time_limit=clock.remaining(),
+        )  # fmt: skip
         return many.x, many.status
 
     def _complete(self, x: np.ndarray) -> tuple[np.ndarray, float]:

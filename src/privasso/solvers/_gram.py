@@ -270,6 +270,57 @@ class GramLasso:
             run([partial(work, part) for part in range(parts)])
         return X, solved
 
+    def path(
+        self, b: np.ndarray, lams: np.ndarray, *, tol: float = 1e-8, clock: Clock | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Solve for one b and many λ, the largest first; b is in the range of C.
+
+        Each minimiser is the start of the next. Columns that are far from entering are left out at
+        first (the sequential strong rule of Tibshirani et al. 2012). The results are those of
+        `minimise`; λ that the clock leaves no time for are not solved.
+        """
+        X, solved = np.zeros((b.size, lams.size)), np.zeros(lams.size, dtype=bool)
+        b, z, clock = b / self.norms, np.zeros(b.size), clock or Clock(None)
+        r, at = b, float(np.max(np.abs(b) * self.norms, initial=0.0))
+        with one_thread():
+            for k in np.argsort(-lams, kind="stable").tolist():
+                lam = float(lams[k])
+                while lam < at and not clock.expired():
+                    before, at = at, max(lam, at * tuned.DESCENT)
+                    weights = at / self.norms
+                    few = (np.abs(r) >= (2.0 * at - before) / self.norms) | (z != 0.0)
+                    z, r = self._within(few, b, weights, z, tol if at == lam else None, clock)
+                X[:, k] = z / self.norms
+                found = largest_violation(b, lam / self.norms, z, r)
+                solved[k] = lam >= at and found <= 10.0 * tol
+        return X, solved
+
+    def _within(
+        self,
+        few: np.ndarray,
+        b: np.ndarray,
+        weights: np.ndarray,
+        z: np.ndarray,
+        tol: float | None,
+        clock: Clock,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Minimise over a few columns and all that violate their condition then; b − Hz, too.
+
+        Without `tol` one rough solve is enough.
+        """
+        z, r = z.copy(), np.empty_like(z)
+        while True:
+            index = np.flatnonzero(few)
+            H = self._H if index.size == b.size else submatrix(self._H, index)
+            part = Subproblem(H, b[index], weights[index], self._rank, bounded=True)
+            level = tuned.ROUGHLY if tol is None else tol
+            z[index] = part.minimise(z[index], level, clock=clock, roughly=tol is None).z
+            residual(self._H, b, z, r)
+            left = ~few & (np.abs(r) > weights * (1.0 + level))
+            if tol is None or clock.expired() or not left.any():
+                return z, r
+            few |= left
+
     def _one(
         self, b: np.ndarray, lam: float, x: np.ndarray, tol: float, near: bool
     ) -> tuple[np.ndarray, bool]:
