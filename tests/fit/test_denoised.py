@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso
 import privasso as pv
 from privasso._clock import Clock
 from privasso.fit import Denoised, TimeLimitWarning
-from privasso.fit._posterior import Posterior
+from privasso.fit._release_law import Posterior
 from privasso.operators import Covariates
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 import privasso as pv
 from privasso.fit import posterior_mean
 from privasso.fit._gibbs import posterior_moments
-from privasso.fit._posterior import posterior
+from privasso.fit._release_law import posterior
 from privasso.noise import Factored
 from privasso.operators import Covariates
 from privasso.programs import Release

@@ -11,10 +11,17 @@ from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._outcome import ONE_LAM, AfterReleaseError, KeptStatistics, Outcome, Published
 from privasso.fit._plan import DECLARED, Plan, encoded_guarantee, statement
 from privasso.fit._plan_for import plan_for
-from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._published import interval_outlook
-from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
+from privasso.fit._release_law import (
+    MOST_COLUMNS,
+    Posterior,
+    ReleaseLaw,
+    RowMoments,
+    joint_noise,
+    posterior,
+    posterior_mean,
+)
 from privasso.fit._released import KeptRelease, Released
 
 __all__ = [

@@ -10,8 +10,8 @@ from privasso._blas import one_thread
 from privasso._clock import Clock
 from privasso._tuned import STEIN_CAUTION
 from privasso.fit._charge import warn_user
-from privasso.fit._posterior import Posterior
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._release_law import Posterior
 from privasso.solvers import Status
 
 #: The smallest λ of the grid, relative to the λ above which all coefficients are zero.

@@ -14,7 +14,7 @@ from privasso._validation import positive_float, real_array
 from privasso.fit._charge import warn_user
 from privasso.fit._choose_lambda import TimeLimitWarning
 from privasso.fit._model import CoefficientPath
-from privasso.fit._posterior import MOST_COLUMNS, Posterior
+from privasso.fit._release_law import MOST_COLUMNS, Posterior
 from privasso.operators import Covariates
 from privasso.problem import violations
 from privasso.solvers import GramLasso, NotConvergedError, Solution, Status, solve_problems

@@ -11,7 +11,7 @@ from privasso._types import Matrix
 from privasso.blocks import RowBlocks
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, statement, with_classes
-from privasso.fit._posterior import MOST_COLUMNS
+from privasso.fit._release_law import MOST_COLUMNS
 from privasso.fit._rows import prepared_rows
 from privasso.operators import Covariates
 from privasso.planning import calibrate, release_mechanism

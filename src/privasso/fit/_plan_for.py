@@ -20,8 +20,8 @@ from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import COMPUTED, plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, check_asked, statement, with_classes
-from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._published import FewColumns, dense_columns
+from privasso.fit._release_law import MOST_COLUMNS
 from privasso.fit._rows import held_in_blocks, prepared_rows
 from privasso.noise import Shaped
 from privasso.planning import (

@@ -10,7 +10,7 @@ from privasso._clock import Clock
 from privasso._threads import interruptible
 from privasso._validation import positive_float, real_array
 from privasso.fit._model import CoefficientPath
-from privasso.fit._posterior import uncentred
+from privasso.fit._release_law import uncentred
 from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators import Covariates, Operator, as_operator, square_root
 from privasso.problem import LP_LIMIT, Problem, critical_lambda, rounding_floor, violations

@@ -13,7 +13,7 @@ from privasso.blocks import taken
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
 from privasso.fit._outcome import KeptStatistics, Outcome, Published, Stated
-from privasso.fit._posterior import MOST_COLUMNS, Posterior
+from privasso.fit._release_law import MOST_COLUMNS, Posterior
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows
 from privasso.operators import Covariates

@@ -23,9 +23,8 @@ from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import CoefficientPath, ReleasedModel
 from privasso.fit._options import FitOptions, fixed_lambda
 from privasso.fit._outcome import Outcome, Stated
-from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior_of, release_law
 from privasso.fit._postprocess import Postprocess, check_shape
-from privasso.fit._release_law import ReleaseLaw
+from privasso.fit._release_law import MOST_COLUMNS, Posterior, ReleaseLaw, posterior_of, release_law
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._selecting import selecting_lam
 from privasso.operators import Covariates
