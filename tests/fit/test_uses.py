@@ -59,7 +59,7 @@ def test_no_total_is_said_of_different_neighbours():
     X, y = data(seed=2)
     records = pv.RecordDP(1.0, 1e-6, [(0, 1)] * X.shape[1], (0.0, 1.0))
     pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
-    with pytest.warns(pv.PrivacyWarning, match="2 times .* different neighbours") as caught:
+    with pytest.warns(pv.PrivacyWarning, match=r"2 times .* different neighbours") as caught:
         pv.PrivateLasso(privacy=records).fit(X, y)
     assert "together is ε" not in str(caught[0].message)
 

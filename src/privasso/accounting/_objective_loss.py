@@ -61,7 +61,7 @@ def check_coverable(epsilon: float, delta: float, share: float) -> None:
     least = least_delta(epsilon, share)
     if least >= 1.0:
         raise ValueError(
-            f"epsilon = {epsilon!r} is more than a perturbed objective can be accounted for; choose "
+            f"epsilon = {epsilon!r} is more than can be accounted for; choose "
             "a smaller epsilon, up to 100"
         )
     if not delta >= least:

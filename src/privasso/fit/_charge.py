@@ -93,8 +93,8 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
         times = f"the same labels have been released {len(uses)} times in this process"
         if any(neighbours != guarantee.neighbours for neighbours, _ in uses):
             warn_user(
-                f"{times}, under guarantees for different neighbours, which together cost more than "
-                f"any of them says; only for the same neighbours can a total be stated. {_ADVICE}"
+                f"{times}, under guarantees for different neighbours. Together they cost more than "
+                f"each says; only for the same neighbours can a total be stated. {_ADVICE}"
             )
             return
         first, *others = (loss for _, loss in uses)
