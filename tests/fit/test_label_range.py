@@ -207,3 +207,11 @@ def test_no_labels_are_a_reason_to_refuse_a_fit_with_intervals(kind, rows, label
     privacy = KINDS[kind](y_bounds="private")
     est = pv.PrivateLasso(privacy=privacy, random_state=0, intervals=True)
     assert np.isfinite(est.fit(X, np.full(rows, labels)).coef_).all()
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_a_budget_that_cannot_be_shared_is_said_to_be_too_small(kind):
+    X, y = table(m=100)
+    privacy = replace(KINDS[kind](y_bounds=(0.0, 9.0)), epsilon=1e-9)
+    with pytest.raises(ValueError, match="this budget is too small to be shared"):
+        pv.PrivateLasso(privacy=privacy, intervals=True).fit(X, y)

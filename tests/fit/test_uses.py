@@ -55,6 +55,15 @@ def test_two_perturbed_objectives_cost_more_than_two_releases_and_less_than_the_
     assert gaussian_epsilon(1e-6, np.sqrt(2) * PRIVACY.mu) < float(said) < 2.0
 
 
+def test_no_total_is_said_of_different_neighbours():
+    X, y = data(seed=2)
+    records = pv.RecordDP(1.0, 1e-6, [(0, 1)] * X.shape[1], (0.0, 1.0))
+    pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
+    with pytest.warns(pv.PrivacyWarning, match=r"2 times .* different neighbours") as caught:
+        pv.PrivateLasso(privacy=records).fit(X, y)
+    assert "together is ε" not in str(caught[0].message)
+
+
 def test_nothing_is_computed_for_a_warning_that_is_not_shown(monkeypatch):
     X, y = data(seed=3)
     with monkeypatch.context() as patch, warnings.catch_warnings():
@@ -120,8 +129,8 @@ def test_numbers_that_protect_nothing_warn():
 def test_nothing_that_is_kept_tells_labels():
     X, y = data()
     pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
-    ((digest, losses),) = _charge._USES.items()
-    assert (len(digest), losses) == (16, [GaussianLoss(PRIVACY.mu)])
+    ((digest, [(_, loss)]),) = _charge._USES.items()
+    assert (len(digest), loss) == (16, GaussianLoss(PRIVACY.mu))
     assert len(_charge._KEY) == 32
 
 

@@ -62,6 +62,17 @@ def test_the_whole_budget_can_be_spent_at_once(ledger):
         ledger.charge(statement(0.1))
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+@pytest.mark.parametrize("bounds", ["private", ((0, 1), (0, 1), (0, 1))])
+def test_one_fit_of_several_questions_can_have_the_whole_budget(epsilon, bounds):
+    X, y = data()
+    privacy = pv.RecordDP(epsilon, DELTA, bounds, (0, 1))
+    ledger = pv.Ledger(epsilon, DELTA)
+    est = pv.PrivateLasso(privacy=privacy, ledger=ledger).fit(X[:, :3], y)
+    assert 0.99 * epsilon < ledger.spent() <= epsilon
+    assert compose([est.guarantee_])["epsilon"] <= epsilon
+
+
 def test_nothing_left():
     full = Book(2.0, DELTA, "", "0", (Entry("", "", statement(2.0)),))
     assert full.left() < 1e-2

@@ -162,6 +162,22 @@ def test_critical_lambda_properties():
     assert pv.critical_lambda(F, np.zeros(30)) == 0.0
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e-9, 1e12, 1e100])
+def test_critical_lambda_depends_on_the_row_space_alone(scale):
+    F, _, eta = small(6)
+    critical = primal_programme(F, eta)
+    assert pv.critical_lambda(F * scale, eta) == pytest.approx(critical, rel=1e-7)
+    rows = np.logspace(-6, 6, len(F))[:, None]
+    assert pv.critical_lambda(F * rows, eta) == pytest.approx(critical, rel=1e-7)
+
+
+def test_a_column_whose_square_is_zero_is_no_ray():
+    tiny = Problem(np.array([[1e-200, 1.0]]), b=[1e-200, 0.0], lam=1e-203)
+    assert not is_ray(tiny, np.array([1.0, 0.0]))
+    assert zero_column_ray(tiny) is None
+    assert zero_column_ray(Problem(np.array([[0.0, 1.0]]), b=[1.0, 0.0], lam=0.1)) is not None
+
+
 def test_programme_direction_is_a_ray_just_below():
     F, y, eta = small(7)
     problem = Problem.from_labels(F, y, 1.0, eta)

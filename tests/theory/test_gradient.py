@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import privasso as pv
-from privasso.theory import point_gradients
+from privasso.theory import clipped_moments, point_gradients
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import layer
 from privasso.theory._root import exists
@@ -104,3 +104,13 @@ def test_existence_is_the_critical_line(law, alpha):
             assert not exists(nodes.system(model, 0.999 * ratio))
             assert not exists(nodes.system(model, 1e-3 * ratio))
             assert point_gradients(model, 0.999 * ratio, variances, v, w) is None
+
+
+@pytest.mark.parametrize("kappa", [1e-12, 1e-9, 1e-6, 1e-3, 1.0])
+def test_squares_of_residuals_that_are_nearly_all_clipped(kappa):
+    E, V = 0.3, 0.7
+    edge = kappa * (1 + V) / np.sqrt(E)  # in units of √E
+    inside = 2 * quad(lambda z: (z / edge) ** 2 * norm.pdf(z), 0, edge, epsabs=0)[0]
+    slope, square = clipped_moments(kappa, E, V)
+    assert square / kappa**2 == pytest.approx(inside + 2 * norm.sf(edge), rel=1e-9)
+    assert slope == pytest.approx((1 - 2 * norm.sf(edge)) / (1 + V), rel=1e-3)

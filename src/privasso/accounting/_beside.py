@@ -52,6 +52,9 @@ _ROUNDING = 1e-9
 _STEP = 0.05
 #: The first step by which an ε is raised, relative to it and absolute.
 _RAISED, _FIRST = 1e-4, 1e-12
+#: How much smaller an ε may be than that of the convolution, relative to it, and the halvings of
+#: this interval.
+_LOWERED, _HALVINGS = 1e-3, 10
 #: e^(−L) below this may have lost digits.
 _SMALL = 1e-290
 
@@ -68,8 +71,13 @@ class _Beside(ComposedLoss):
         return type(self)(tuple(part.scaled(factor) for part in self.parts))
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
-        return raised(self, super().epsilon(delta), delta)
+        """Return the smallest ε for δ: close to that of the convolution, where `delta` agrees."""
+        high = raised(self, super().epsilon(delta), delta)
+        low = high * (1.0 - _LOWERED)
+        for _ in range(_HALVINGS if 0.0 < high < math.inf else 0):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
 
 
 @dataclass(frozen=True)

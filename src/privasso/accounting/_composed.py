@@ -67,6 +67,8 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     given, shift = ideal_losses(losses)
     if shift is not None:
         return InexactLoss(compose_losses(given), shift)
+    if len(given) == 1:
+        return given[0]
     parts = [part for loss in given for part in getattr(loss, "parts", (loss,))]
     gaussian = GaussianLoss(math.hypot(*(p.mu for p in parts if isinstance(p, GaussianLoss))))
     others = [part for part in parts if not isinstance(part, GaussianLoss)]

@@ -59,6 +59,11 @@ def least_delta(epsilon: float, share: float) -> float:
 def check_coverable(epsilon: float, delta: float, share: float) -> None:
     """Refuse a budget with a smaller δ than `least_delta`."""
     least = least_delta(epsilon, share)
+    if least >= 1.0:
+        raise ValueError(
+            f"epsilon = {epsilon!r} is more than can be accounted for; choose "
+            "a smaller epsilon, up to 100"
+        )
     if not delta >= least:
         raise ValueError(
             f"delta must be at least {least:.3g} for epsilon = {epsilon!r}, so that the distance "

@@ -256,11 +256,18 @@ def _with_options(sentence: str, arguments: Sequence[str]) -> str:
     '--y-bounds must increase, not (9.0, 1.0)'
     >>> _with_options("y_bounds[0] must be finite, not nan", ["fit", "--y-bounds", "nan", "1"])
     '--y-bounds must be finite, not nan'
+    >>> _with_options("r2 must be below 1, not 2.0", ["fit", "--assume-r2", "2"])
+    '--assume-r2 must be below 1, not 2.0'
     """
     typed = {word.partition("=")[0] for word in arguments if word.startswith("--")}
     first, _, rest = sentence.partition(" ")
-    option = f"--{first.partition('[')[0].replace('_', '-')}"
-    return f"{option} {rest}" if option in typed else sentence
+    name = first.partition("[")[0].replace("_", "-")
+    if name == "rng":
+        name, rest = "seed", rest.replace("None, ", "").replace(" or a numpy.random.Generator", "")
+    for option in (f"--{name}", f"--assume-{name}"):
+        if option in typed:
+            return f"{option} {rest}"
+    return sentence
 
 
 def _complain(what: object, command: str, error: BaseException) -> int:

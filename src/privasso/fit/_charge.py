@@ -22,7 +22,7 @@ from privasso.blocks import DataChangedError, WorkersLostError
 from privasso.fit._outcome import AfterReleaseError
 from privasso.ledger import Ledger
 from privasso.privacy import Guarantee, Privacy, rounded_up
-from privasso.queries import BitSource
+from privasso.queries import BitSource, Neighbours
 
 #: Packages of scikit-learn that fit an estimator many times on parts of the same labels.
 _REPEATERS = {
@@ -44,7 +44,7 @@ _ADVICE = (
 #: Labels are recognised by a hash under a key that only this process knows, so that nothing that
 #: outlives it tells whether a guess at the labels is right.
 _KEY = os.urandom(32)
-_USES: dict[bytes, list[Loss]] = {}
+_USES: dict[bytes, list[tuple[Neighbours | None, Loss]]] = {}
 
 
 class PrivacyWarning(UserWarning):
@@ -75,8 +75,8 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
     if not isinstance(labels, bytes):
         labels = np.ascontiguousarray(labels, dtype=np.float64).tobytes()
     digest = hashlib.blake2b(labels, key=_KEY, digest_size=16).digest()
-    losses = _USES.setdefault(digest, [])
-    losses.append(loss)
+    uses = _USES.setdefault(digest, [])
+    uses.append((guarantee.neighbours, loss))
     if not _shown():
         return
     delta = guarantee["delta"]
@@ -89,12 +89,17 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
             f"candidates in 5 folds and a refit, of which each label enters {_ENTERS}, are "
             f"together ε = {cost} {at}; and scores come from the labels without noise. {_ADVICE}"
         )
-    elif len(losses) > 1:
-        cost = rounded_up(spent_epsilon(delta, losses[:1], losses[1:]), 4)
-        warn_user(
-            f"the same labels have been released {len(losses)} times in this process, which "
-            f"together is ε = {cost} {at}. {_ADVICE}"
-        )
+    elif len(uses) > 1:
+        times = f"the same labels have been released {len(uses)} times in this process"
+        if any(neighbours != guarantee.neighbours for neighbours, _ in uses):
+            warn_user(
+                f"{times}, under guarantees for different neighbours. Together they cost more than "
+                f"each says; only for the same neighbours can a total be stated. {_ADVICE}"
+            )
+            return
+        first, *others = (loss for _, loss in uses)
+        cost = rounded_up(spent_epsilon(delta, [first], others), 4)
+        warn_user(f"{times}, which together is ε = {cost} {at}. {_ADVICE}")
 
 
 def _shown() -> bool:

@@ -203,7 +203,7 @@ def divided(
     share = gaussian_epsilon(delta, math.sqrt(max(whole**2 - mu**2, 1e-6 * whole**2)))
     goal, low, high, found = math.log1p(-0.5 * _UNUSED), 0.0, epsilon, None
     before: tuple[float, float] | None = None
-    for _ in range(_TRIED):
+    for _ in range(_TRIED if share > 0.0 else 0):
         one, losses = plan(share)
         spent = delta_together((*losses, beside), 1, epsilon)
         off = math.log(max(spent, 1e-300) / delta)

@@ -88,16 +88,25 @@ def is_ray(problem: Problem, d: np.ndarray) -> bool:
     """Whether d proves the problem unbounded: Fd = 0 to working precision, negative slope."""
     if not np.isfinite(d).all() or slope(problem, d) > -SLOPE_TOLERANCE:
         return False
-    image = np.linalg.norm(problem.op.matvec(d))
-    return bool(image <= NULL_TOLERANCE * (np.abs(d) @ problem.norms))
+    image = problem.op.matvec(d)
+    largest = float(np.abs(image).max())
+    if largest == 0.0:
+        return True
+    length = largest * np.linalg.norm(image / largest)  # squares of tiny numbers would be zero
+    return bool(length <= NULL_TOLERANCE * (np.abs(d) @ np.sqrt(problem.squares)))
 
 
 def zero_column_ray(problem: Problem) -> np.ndarray | None:
-    """Return a unit ray along a zero column with b_i beyond ±λ, if there is one; F is not read."""
+    """Return a unit ray along a zero column with b_i beyond ±λ, if there is one.
+
+    Only this column of F is read.
+    """
     free = np.flatnonzero((problem.squares == 0) & (np.abs(problem.b) > problem.lam))
     if free.size == 0:
         return None
     i = free[np.argmax(np.abs(problem.b[free]))]
+    if abs(problem.op.columns(np.array([i]))).max() > 0.0:  # its square is zero, and it is not
+        return None
     d = np.zeros(problem.shape[1])
     d[i] = np.sign(problem.b[i])
     return d
@@ -165,17 +174,23 @@ def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Pr
 
     F = problem.op.toarray()
     m, n = F.shape
-    # Each constraint is divided by the norm of its column, because the tolerances of the solver
-    # are absolute and columns may be much larger or smaller than 1.
-    unit = 1.0 / problem.norms
+    # Each constraint is divided by the size of its column, in units of their geometric mean, and
+    # each unknown by that of its row: the tolerances of the solver are absolute, it ignores tiny
+    # coefficients, and F may be much larger or smaller than 1.
+    sizes = np.abs(F).max(axis=0)
+    unit = 1.0 / np.where(sizes > 0, sizes, 1.0)
+    level = float(np.exp(np.mean(np.log(unit))))
+    A = F * unit
+    lengths = np.linalg.norm(A, axis=1)
+    rows = 1.0 / np.where(lengths > 0, lengths, 1.0)
+    A *= rows[:, None]
+    width = unit / level
     bound = max(float(np.abs(problem.b).max()), np.finfo(float).tiny)
-    rows = np.concatenate([F * unit, -F * unit], axis=1).T  # one row per constraint on ±Fᵀw
-    A = np.hstack([-rows, -np.concatenate([unit, unit])[:, None]])
-    side = problem.b / bound * unit
+    side = problem.b / bound * width
     result = interruptible(
         lambda: linprog(
             np.append(np.zeros(m), 1.0),
-            A_ub=A,
+            A_ub=np.hstack([-np.concatenate([A, -A], axis=1).T, -np.tile(width, 2)[:, None]]),
             b_ub=np.concatenate([-side, side]),
             bounds=[(None, None)] * m + [(0, None)],
             method="highs-ipm",
@@ -186,10 +201,10 @@ def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Pr
         raise ProgrammeError(
             f"the linear programme for the critical lambda failed: {result.message}"
         )
-    multiplier = -result.ineqlin.marginals.reshape(2, n) * unit
+    multiplier = -result.ineqlin.marginals.reshape(2, n) * width
     return Programme(
         critical=float(result.fun * bound),
-        w=result.x[:m] * bound,
+        w=result.x[:m] * rows * (bound * level),
         d=multiplier[0] - multiplier[1],
     )
 

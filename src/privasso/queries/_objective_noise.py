@@ -48,16 +48,24 @@ class UncertifiedError(RuntimeError):
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
 EPSILON_SHARE = 1e-4
+#: With a smaller ε the noise is so large that its size in integers is beyond what can be drawn.
+_LEAST_EPSILON = 1e-9
 
 
 def check_budget(epsilon: float, delta: float) -> None:
     """Refuse a budget that no computed minimiser can keep, see `check_coverable`."""
+    if epsilon < _LEAST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at least {_LEAST_EPSILON:g}, not {epsilon!r}: with less the noise is "
+            "larger than any result"
+        )
     check_coverable(epsilon, delta, EPSILON_SHARE * min(epsilon, 1.0))
 
 
 def coverable(epsilon: float, delta: float) -> bool:
     """Whether a computed minimiser can keep a budget."""
-    return delta >= least_delta(epsilon, EPSILON_SHARE * min(epsilon, 1.0))
+    least = least_delta(epsilon, EPSILON_SHARE * min(epsilon, 1.0))
+    return epsilon >= _LEAST_EPSILON and delta >= least
 
 
 @dataclass(frozen=True)

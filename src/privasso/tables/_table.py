@@ -128,7 +128,7 @@ class Table(ABC):
     def require(self, names: Sequence[str]) -> None:
         """Refuse names of columns that are not there."""
         present = set(self.names)
-        absent = [name for name in names if name not in present]
+        absent = [name for name in dict.fromkeys(names) if name not in present]
         if not absent:
             return
         hint = f"; {self._instead_of(absent[0])}"
