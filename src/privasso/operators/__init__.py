@@ -7,6 +7,7 @@ from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
 from privasso.operators._genotypes import Genotypes, PackedColumns
 from privasso.operators._operator import Block, Metered, Operator, as_operator, finite_squares
+from privasso.operators._rough import Rough
 from privasso.operators._sparse import Centred, Columns, Sparse
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Metered",
     "Operator",
     "PackedColumns",
+    "Rough",
     "RowMajor",
     "Sparse",
     "Whitening",

@@ -124,11 +124,28 @@ def _multiply(rows, matrix, first, out):  # pragma: no cover
         while j + 4 <= n:
             a, b = matrix[j, first[j] :], matrix[j + 1, first[j] :]
             c, d = matrix[j + 2, first[j] :], matrix[j + 3, first[j] :]
-            for i in range(start, stop):
+            i = start
+            while i + 4 <= stop:  # what is read of the matrix serves four rows
+                e, f, g, h = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+                w0, x0, y0, z0 = e[j], e[j + 1], e[j + 2], e[j + 3]
+                w1, x1, y1, z1 = f[j], f[j + 1], f[j + 2], f[j + 3]
+                w2, x2, y2, z2 = g[j], g[j + 1], g[j + 2], g[j + 3]
+                w3, x3, y3, z3 = h[j], h[j + 1], h[j + 2], h[j + 3]
+                to0, to1 = out[i, first[j] :], out[i + 1, first[j] :]
+                to2, to3 = out[i + 2, first[j] :], out[i + 3, first[j] :]
+                for k in range(to0.size):
+                    p, q, r, s = a[k], b[k], c[k], d[k]
+                    to0[k] = (((to0[k] + w0 * p) + x0 * q) + y0 * r) + z0 * s
+                    to1[k] = (((to1[k] + w1 * p) + x1 * q) + y1 * r) + z1 * s
+                    to2[k] = (((to2[k] + w2 * p) + x2 * q) + y2 * r) + z2 * s
+                    to3[k] = (((to3[k] + w3 * p) + x3 * q) + y3 * r) + z3 * s
+                i += 4
+            while i < stop:
                 w, x, y, z = rows[i, j], rows[i, j + 1], rows[i, j + 2], rows[i, j + 3]
                 to = out[i, first[j] :]
                 for k in range(to.size):
                     to[k] = (((to[k] + w * a[k]) + x * b[k]) + y * c[k]) + z * d[k]
+                i += 1
             j += 4
         while j < n:
             a = matrix[j, first[j] :]

@@ -13,11 +13,14 @@ from privasso.operators import _enclosed as accurate
 from privasso.operators import _kernels as kernels
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Link, Operator
+from privasso.operators._rough import Rough
 
 #: Entries of F in one block of rows of `through`: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
 #: Entries that a compiled loop reads before Python may be interrupted: a tenth of a second.
 _TURN = 1 << 25
+#: Bytes of F from which on a rounded copy is made. With a smaller F all takes milliseconds.
+ROUGH_FROM = 1 << 22
 
 
 class _Dense(Operator):
@@ -135,6 +138,10 @@ class RowMajor(_Dense):
             ]
         )
         return acc[0] if len(pieces) == 1 else acc.sum(axis=0)
+
+    def rough(self) -> Rough | None:
+        large = self._F.dtype == np.float64 and self._F.nbytes >= ROUGH_FROM
+        return Rough(self._F) if large else None
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         return _products(self._F, x)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from privasso._types import MatrixLike
 from privasso._validation import real_array
 from privasso.operators._enclosed import Enclosed
+from privasso.operators._rough import Rough
 
 if TYPE_CHECKING:
     from privasso.operators._sparse import Columns
@@ -122,6 +123,10 @@ class Operator(ABC):
     def single(self) -> Block:
         """F in single precision, for products that need not be exact (a copy of half its size)."""
 
+    def rough(self) -> Rough | None:
+        """A copy rounded to 16 bits, where passes over it save more than it takes; else None."""
+        return None
+
     def gram(self) -> np.ndarray:
         """``F.T @ F``, dense: for small N only."""
         everything = self.columns(np.arange(self.shape[1]))
@@ -228,6 +233,11 @@ class Metered(Operator):
     pair_rmatvec, squares_and_rmatvec = _counted("pair_rmatvec"), _counted("squares_and_rmatvec")
     matmat, rmatmat, single = _counted("matmat"), _counted("rmatmat"), _counted("single")
     gram, toarray = _counted("gram"), _counted("toarray")
+
+    def rough(self) -> Rough | None:
+        copy = self._op.rough()
+        self.count(0.0 if copy is None else 1.0)
+        return copy
 
     def rows(self, take: np.ndarray | slice) -> Block:
         rows = self._op.rows(take)

@@ -91,6 +91,9 @@ class LabelProducts(LabelMechanism):
         """
         shape, bound = release_shape(rows, shrink), self._bound
         covariance, sigma_sum = stated(shape.covariance.scaled(bound**-2)), shape.sigma_sum / bound
+        all_fit = shape.squares.size == rows.shape[0] and np.max(shape.squares) <= 1.0
+        if rows.weights is None and all_fit:
+            return Calibration(covariance, sigma_sum, self.mu)
         weights = self.weights(rows, covariance, sigma_sum)
         return Calibration(covariance, sigma_sum, self.mu, weights)
 

@@ -13,14 +13,14 @@ It tells apart three things that are all called "AMP fails":
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from privasso._clock import Clock
-from privasso.operators import Block, Metered, as_operator
+from privasso.operators import Block, Metered, Rough, as_operator
 from privasso.problem import Problem, certify, certify_point, ray_from, violations
 from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Outcome
@@ -69,6 +69,14 @@ class Stepper(Protocol[S]):
 
     def step(self, problem: Problem, state: S, take: np.ndarray | None = None) -> S:
         """The state after one more iteration, with the columns `take` copied out of F."""
+        ...
+
+
+class Roundable(Stepper[AmpState], Protocol):
+    """A form of AMP that can also iterate on a rounded copy of F."""
+
+    def around(self, rough: Rough, x: np.ndarray, c: np.ndarray) -> Stepper[AmpState]:
+        """The same iteration on the copy, where c = b − FᵀFx is known at an x."""
         ...
 
 
@@ -175,7 +183,7 @@ def movement(problem: Problem, old: np.ndarray, new: np.ndarray) -> tuple[float,
 
 
 def amp_on_columns(
-    amp: Stepper[AmpState],
+    amp: Roundable,
     problem: Problem,
     state: AmpState,
     index: np.ndarray,
@@ -201,8 +209,12 @@ def amp_on_columns(
     for _ in range(tuned.ALONE_ROUNDS):
         op = Metered(as_operator(block))
         part = Problem(op, problem.b[index], problem.lam, squares=problem.squares[index])
-        start = AmpState(x, g, s_theta, u, x)
-        run = iterate(amp, part, tol=aim, max_iter=tuned.ALONE_ITERATIONS, clock=clock, start=start)
+        start, rough = AmpState(x, g, s_theta, u, x, state.change), op.rough()
+        if rough is not None:
+            run = _refined(amp, part, rough, start, aim, clock)
+        else:
+            limit = tuned.ALONE_ITERATIONS
+            run = iterate(amp, part, tol=aim, max_iter=limit, clock=clock, start=start)
         steps += run.steps
         x, g, s_theta, u = run.state.x, run.state.g, run.state.s_theta, run.state.u
         share = index.size / n
@@ -221,7 +233,7 @@ def amp_on_columns(
         if problem.dual_point is not None:
             c = problem.b - problem.op.rmatvec(w)
         else:
-            delta = op.matvec(path_coefficients(part, x))
+            delta = op.matvec(path_coefficients(part, x, rough))
             fitted, q = problem.op.pair_rmatvec(w, delta)
             path, c = (delta, q), problem.b - fitted
         problem.op.count(op.passes * share)
@@ -240,7 +252,38 @@ def amp_on_columns(
     return None
 
 
-def path_coefficients(problem: Problem, x: np.ndarray) -> np.ndarray:
+def _refined(
+    amp: Roundable, problem: Problem, rough: Rough, state: AmpState, aim: float, clock: Clock
+) -> Run:
+    """Iterate on the rounded copy, again and again around the point that it found before.
+
+    One product with F at each of these points shows what is left. It ends when the largest
+    violation is `aim`.
+    """
+    steps: list[Step] = []
+    while len(steps) < tuned.ALONE_ITERATIONS:
+        x, g = state.x, np.zeros(problem.shape[0])
+        c = problem.b + problem.op.update(x, g, 0.0, -1.0)[0]
+        left = float(violations(c, x, problem.lam).max()) / problem.lam
+        if left <= aim:
+            return Run(replace(state, g=g), End.FIXED_POINT, steps)
+        small = max(tuned.ROUGH_GAIN, aim / left) * state.change
+        run = iterate(
+            amp.around(rough, x, c),
+            problem,
+            tol=10 * small,
+            max_iter=tuned.ALONE_ITERATIONS - len(steps),
+            clock=clock,
+            start=AmpState(x, state.g - g, state.s_theta, state.u, x),
+        )
+        steps += run.steps
+        if run.end is not End.FIXED_POINT:
+            return replace(run, steps=steps)
+        state = replace(run.state, g=run.state.g + g)
+    return Run(state, End.MAX_ITER, steps)
+
+
+def path_coefficients(problem: Problem, x: np.ndarray, rough: Rough | None = None) -> np.ndarray:
     """λ(F_AᵀF_A)⁻¹ sgn(x_A) on the support A, roughly: a few steps of conjugate gradients.
 
     That is accurate enough, because the certificate needs only some direction in which every
@@ -255,7 +298,8 @@ def path_coefficients(problem: Problem, x: np.ndarray) -> np.ndarray:
     for _ in range(tuned.DIRECTION_STEPS):
         if np.abs(r * norms).max(initial=0.0) <= enough:
             break
-        q, _ = problem.op.update(p / norms, buffer, 0.0, 1.0)
+        q, _ = (rough or problem.op).update(p / norms, buffer, 0.0, 1.0)
+        problem.op.count(0.0 if rough is None else rough.part)
         q = np.where(on, q / norms, 0.0)
         step = gamma / float(p @ q)
         d += step * p

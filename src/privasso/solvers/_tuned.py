@@ -9,6 +9,7 @@ one run. Where no row names a number, it is a rule of thumb.
 |---|---|---|
 | AMP where columns look independent | 2.4 | Gaussian 2000 × 1000, λmax/100 |
 | AMP alone on the columns copied out | 2.1 | the same |
+| rough copies of F | 1.8 | independent 3000 × 6000 |
 | `ALONE_DEVIATIONS` | 1.7 | the same; noisy, it is 0.7 |
 | no AMP on `TALL` matrices | 2.1 | insurance 5000 × 350, λmax/20 |
 | but where `AMP_MANY` columns matter | 1.35 | tall 20,000 × 500, λmax/100 |
@@ -54,6 +55,8 @@ SUSPICIOUS_V = 3.0
 ALONE_ITERATIONS, ALONE_ROUNDS = 120, 6
 #: Accuracy with which it begins, relative to the one that is asked for.
 ALONE_AIM = 0.3
+#: Part of the distance to the fixed point that a run on columns rounded to 16 bits should leave.
+ROUGH_GAIN = 0.01
 #: Steps of conjugate gradients towards a dual point, and the relative error of the slowest
 #: constraint that is enough.
 DIRECTION_STEPS, DIRECTION_ACCURACY = 6, 0.3
