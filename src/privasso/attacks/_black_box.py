@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
+from privasso._types import Foreign
 from privasso._validation import integer, probability
 from privasso.attacks._evidence import Evidence, most_promising
 from privasso.attacks._pair import Score
@@ -166,7 +167,7 @@ def learned_score(into: FloatArray, out: FloatArray) -> Score:
 
     def apart(kind: Callable[[FloatArray, FloatArray], Score]) -> float:
         """The distance of Kolmogorov and Smirnov of scores that were learned elsewhere."""
-        found: Any = ks_2samp(*crossed(kind, into, out), method="asymp")
+        found: Foreign = ks_2samp(*crossed(kind, into, out), method="asymp")
         return found.statistic
 
     best = max(linear_score, quadratic_score, key=apart)

@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +152,9 @@ def audit_command(
 
 
 @contextlib.contextmanager
-def _program(words: Sequence[str], fork: bool | None) -> Any:
+def _program(
+    words: Sequence[str], fork: bool | None
+) -> Iterator[Callable[[Sequence[str], Path, Path], list[str]]]:
     """A function that runs the command on files and returns the texts that it has written."""
     module, first = ("privasso", 1) if words[0] == "privasso" else (None, 3)
     if module is None and words[1:2] == ["-m"] and Path(words[0]).name.startswith("python"):
@@ -263,7 +265,7 @@ def _collect(value: object, path: str, found: dict[str, float]) -> None:
             _collect(one, f"{path}/{name}", found)
 
 
-def _finite(number: Any) -> float:
+def _finite(number: float) -> float:
     try:
         return float(number)
     except OverflowError:

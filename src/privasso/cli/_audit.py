@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
 from privasso.cli._fit import FitSettings
 from privasso.cli._options import DATA, AsJson, Protecting, argument, check_ending, option, tell
+from privasso.privacy import RecordDP
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from privasso._types import Matrix
     from privasso.attacks import Audit
     from privasso.privacy import Privacy
 
@@ -139,7 +143,7 @@ def _found(settings: AuditSettings, progress: Callable[[int, int], None], quiet:
     )
 
 
-def _labels(settings: FitSettings) -> Any:
+def _labels(settings: FitSettings) -> np.ndarray | None:
     """Labels to look for in what a program writes; None without a column of labels."""
     from privasso.cli._fit_read import table_of
 
@@ -148,7 +152,7 @@ def _labels(settings: FitSettings) -> Any:
     return table_of(settings).columns_and_labels([], settings.target, categorical=[])[1]
 
 
-def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
+def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Matrix, np.ndarray]:
     """What to protect, covariates and labels, read as a fit reads them."""
     from privasso.cli._fit_check import privacy_from
     from privasso.cli._fit_read import coded, in_memory
@@ -163,5 +167,5 @@ def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
         if known is None:
             check_labels(labels)
         elif known.bounds is not None:  # an attack knows no names
-            privacy = replace(cast(Any, privacy), bounds=list(known.bounds.values()))
+            privacy = replace(cast(RecordDP, privacy), bounds=list(known.bounds.values()))
         return privacy, table.X, labels

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privasso._text import aligned, finite
+from privasso._types import Passed
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
     FIGURES,
@@ -75,7 +76,7 @@ class DesignSettings:
                 f"{', '.join(map(option_name, _TARGETS))}: {found}; try "
                 "privasso design --max-onavekl 2"
             )
-        mechanism: Any = self.mechanism
+        mechanism: Passed = self.mechanism
         if self.record_dp:
             if self.epsilon is None or self.delta is None:
                 raise ValueError("--record-dp needs --epsilon and --delta")
@@ -131,7 +132,7 @@ def design(
         outputs.claim("--out", files.out, DESIGN)
         outputs.claim("--plot", files.plot, PICTURE)
         with working("Searching", quiet=as_json):
-            best: Any = optimal_design(
+            best: Passed = optimal_design(
                 model, target, lam=ask.lam, family=ask.family, n_features=n_features,
                 scale_error=ask.scale_error, rng=columns.seed,
             )  # fmt: skip
@@ -170,12 +171,12 @@ _USELESS = (
 )
 
 
-def _kind(best: Any) -> tuple[bool, bool]:
+def _kind(best: Passed) -> tuple[bool, bool]:
     """Whether it is objective perturbation, and whether columns are correlated."""
     return hasattr(best, "kappa"), best.point.model.covariance is not None
 
 
-def _record(best: Any) -> dict[str, object]:
+def _record(best: Passed) -> dict[str, object]:
     """The design as plain values; null where a number is not finite."""
     from privasso.noise import noise_to_dict
 
@@ -197,7 +198,7 @@ def _record(best: Any) -> dict[str, object]:
     return {name: computed[name]() if name in computed else plain[name] for name in names}
 
 
-def _compared(best: Any) -> Any:
+def _compared(best: Passed) -> Passed:
     """The designs beside this one: by their names, or for correlated columns in a list."""
     if _kind(best)[1]:
         rows = best.comparison().iter_rows(named=True)
@@ -205,13 +206,13 @@ def _compared(best: Any) -> Any:
     return {name: _numbers(one, one.ratio) for name, one in best.comparison.items()}
 
 
-def _numbers(one: Any, ratio: float) -> dict[str, float | None]:
+def _numbers(one: Passed, ratio: float) -> dict[str, float | None]:
     sigma = one.noise.sigma if hasattr(one, "noise") else one.sigma
     numbers = {"E": one.E, "lam": one.lam, "sigma": sigma, "onavekl": one.onavekl()}
     return {name: finite(x) for name, x in (numbers | {"ratio": ratio}).items()}
 
 
-def _shape(best: Any) -> str:
+def _shape(best: Passed) -> str:
     """The shape: a power of C or of v, or the weight whose best shape it is."""
     gamma, correlated = getattr(best.noise, "gamma", None), _kind(best)[1]
     if type(best.noise).__name__ == "MatrixPower":
@@ -221,7 +222,7 @@ def _shape(best: Any) -> str:
     return f"diagonal, v^{gamma:g}" if correlated else f"v^{gamma:.2f}"
 
 
-def _text(best: Any, budget: LabelDP | None) -> str:
+def _text(best: Passed, budget: LabelDP | None) -> str:
     """The design and what is predicted for it; `budget` is that of --label-dp."""
     from privasso.privacy import exactly, rounded_up
 
@@ -257,7 +258,7 @@ def _text(best: Any, budget: LabelDP | None) -> str:
             "again from its own rows."
         )
     if not formal or correlated:
-        found: Any = _compared(best)
+        found: Passed = _compared(best)
         if not correlated:
             said.append(_against_isotropic(best))
             own = {"noise": "this design", **_numbers(best, 1.0)}
@@ -274,7 +275,7 @@ def _text(best: Any, budget: LabelDP | None) -> str:
     return "\n".join(said if formal else [*said, NO_BOUND])
 
 
-def _cells(numbers: Iterable[Any]) -> list[str]:
+def _cells(numbers: Iterable[str | float | None]) -> list[str]:
     return ["—" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in numbers]
 
 

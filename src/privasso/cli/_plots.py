@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.design import Budget, InfeasibleError, MaxLeakage, optimal_design
+from privasso._types import Passed
+from privasso.design import Budget, InfeasibleError, MaxLeakage, Target, optimal_design
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, Axes, logarithmic, panels, save
 from privasso.noise import Gram, Isotropic
 from privasso.theory import FixedPointStatus, tradeoff
@@ -41,7 +42,7 @@ def draw_theory(
     if correlated:
         sigmas = np.linspace(0.1 * high, max(high, level), 12)
     other, useful = ("onavekl_paper", "coefficient by coefficient (paper)"), math.inf
-    sampling: dict[str, Any] = {"n_features": n_features}
+    sampling: dict[str, Passed] = {"n_features": n_features}
     if correlated:
         other, sampling = ("onavekl_bound", "upper bound"), {"draws": max(fp.n_draws, 2), "rng": 0}
     else:  # curves turn back near the edge of stability, where E leaves every useful range
@@ -68,7 +69,7 @@ def draw_design(
     sheet, (left, right) = panels(10.0, 4.4, 2)
     name, here = _LEAKAGE, best.onavekl()
     targets = min(max(here, 0.02), 200.0) * _AROUND
-    asks: list[Any] = [MaxLeakage(x) for x in targets.tolist()]
+    asks: list[Target] = [MaxLeakage(x) for x in targets.tolist()]
     if budget is not None:
         name, here = f"ε at δ = {budget.delta:g} (privacy of the labels)", budget.epsilon
         targets = here * _AROUND
@@ -95,9 +96,9 @@ def draw_design(
     save(sheet, path)
 
 
-def _least(best: OptimalDesign, ask: Any, gamma: float | None, scale_error: float) -> float:
+def _least(best: OptimalDesign, ask: Target, gamma: float | None, scale_error: float) -> float:
     """The least error that a power of v reaches, NaN if it cannot meet the target."""
-    more: Any = {"n_features": best.n_features, "scale_error": scale_error}
+    more: dict[str, Passed] = {"n_features": best.n_features, "scale_error": scale_error}
     try:
         return optimal_design(best.model, ask, gamma=gamma, **more).E
     except InfeasibleError:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privasso._text import finite
+from privasso._types import Passed
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import FIGURES, NO_BOUND, AsJson, Force, check_ending, option, tell
 from privasso.cli._progress import working
@@ -84,7 +85,7 @@ def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = F
 
 def _predicted(
     settings: TheorySettings, columns: ModelSettings
-) -> tuple[FixedPoint, float, dict[str, Any]]:
+) -> tuple[FixedPoint, float, dict[str, Passed]]:
     """The fixed point, the critical level of the noise, and all numbers as plain values."""
     import numpy as np
 
@@ -93,9 +94,9 @@ def _predicted(
 
     model, lam, n = columns.model(), settings.lam, columns.n_features
     names = "onavekl", "onavekl_paper", "attack_auc", "attack_advantage"
-    leakage: dict[str, Any] = dict.fromkeys(names)
-    spread: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
+    leakage: dict[str, Passed] = dict.fromkeys(names)
+    spread: dict[str, Passed] = {}
+    asked: dict[str, Passed] = {}
     if columns.covariance is None:
         noise = noise_from_name("--noise", settings.noise, settings.sigma)
         fp = state_evolution(model, lam, noise, n_features=n)
@@ -132,7 +133,7 @@ def _predicted(
     }  # fmt: skip
 
 
-def _columns(record: dict[str, Any]) -> str:
+def _columns(record: dict[str, Passed]) -> str:
     """What the columns are like."""
     asked = record["input"]
     if "covariance" not in asked:
@@ -140,7 +141,7 @@ def _columns(record: dict[str, Any]) -> str:
     return f"{asked['n_features']} columns, {asked['covariance']}"
 
 
-def _text(fp: FixedPoint, record: dict[str, Any]) -> str:
+def _text(fp: FixedPoint, record: dict[str, Passed]) -> str:
     """A line for each number, with its standard error where it was simulated."""
     errors, asked = record.get("standard_errors", {}), record["input"]
     lines = [
