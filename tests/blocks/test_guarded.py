@@ -23,7 +23,6 @@ import privasso as pv
 from cell_tables import counts
 from damage import mutated
 from privasso import _apart
-from privasso.attacks import audit_command
 from privasso.blocks import open_files, read_sparse, read_triplets
 from privasso.tables import BedTable
 
@@ -77,11 +76,6 @@ def bed(path):
     return read.get(path.suffix, lambda: BedTable(path.with_suffix(".bed")))()
 
 
-def neighbour(path):
-    path.with_name("one.csv").write_text("a,y\n1,2\n")
-    return audit_command("true {data} {out}", path.with_name("one.csv"), path, releases=20)
-
-
 READERS = {
     "t.parquet": everything,
     "t.arrow": everything,
@@ -93,7 +87,6 @@ READERS = {
     "g.bim": bed,
     "g.fam": bed,
     "labels.txt": bed,
-    "two.csv": neighbour,
 }
 KINDS = {os.mkfifo: "a pipe", lambda name: os.symlink("/dev/zero", name): "a device"}
 

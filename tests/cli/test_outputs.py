@@ -199,7 +199,6 @@ OVER_INPUTS = [
     "predict model.json g.bed --out fam.csv",
     "predict model.json whole.parquet --out whole.parquet",
     "export model.json --out linked.sql",
-    "audit data.csv --neighbour other.csv --command 'x {{data}} {{out}}' --out other.json",
     "audit data.csv --target y --record-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --bounds "
     "bounds.csv --out bounds.json",
     "bounds g.bed --out g.fam",

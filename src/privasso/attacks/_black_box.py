@@ -8,8 +8,7 @@ that it finds mistakes that the analysis would share with the program.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import SupportsIndex
 
 import numpy as np
@@ -29,8 +28,6 @@ _KNOWLEDGE = (
     "The attacker sees what the program writes, for a data set and for a neighbour of it, and has "
     "learned from earlier runs on both how they differ: each release gets a score."
 )
-#: Digits of a number that are looked for in what a program writes.
-_DIGITS = 9
 
 
 def black_box(
@@ -116,22 +113,6 @@ def black_box(
         level=level,
         shape=shape,
     )
-
-
-def traces(written: Iterable[str], secrets: FloatArray) -> list[float]:
-    """Return the secret numbers whose leading digits stand in any of the texts.
-
-    Use secrets with many digits, such as labels drawn at random: numbers like 0.5 occur by chance.
-    """
-    found = set()
-    for text in written:
-        for number in re.findall(r"\d+\.?\d*(?:[eE][-+]?\d+)?", text):
-            found.add(_digits(float(number)))
-    return [float(x) for x in np.asarray(secrets).ravel() if _digits(abs(float(x))) in found]
-
-
-def _digits(number: float) -> str:
-    return f"{number:.{_DIGITS - 1}e}"
 
 
 def _vector(values: FloatArray) -> FloatArray:
