@@ -150,7 +150,7 @@ def read_sparse(
     if str(path).lower().endswith(_MARKET):
         if target is not None or layer is not None:
             raise ValueError(f"{escaped(path)} holds one matrix only; pass the labels as an array")
-        from privasso.blocks._entries import read_market  # compiled code is loaded now, not before
+        from privasso.blocks._market import read_market  # compiled code is loaded now, not before
 
         return SparseTable(read_market(path))
     if not str(path).lower().endswith(_CELLS):

@@ -12,7 +12,6 @@ from privasso._text import aligned, finite
 from privasso._types import Passed
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
-    FIGURES,
     NO_BOUND,
     AsJson,
     Delta,
@@ -20,7 +19,6 @@ from privasso.cli._options import (
     Force,
     LabelDpFlag,
     YBounds,
-    check_ending,
     label_budget,
     option,
     option_name,
@@ -99,7 +97,6 @@ class DesignSettings:
 class DesignFiles:
     """Where a design goes."""
 
-    plot: Path | None = option("Draw least errors and noise to this file (png, pdf, svg).")
     out: Path | None = option("Write λ and the noise to this file, for `fit --design`.")
     force: Force = False
 
@@ -115,22 +112,20 @@ def design(
 
     Correlated columns: `privasso design --covariance ar:0.8 --n-features 200 --max-onavekl 2`
     """
-    from privasso.cli._outputs import DESIGN, PICTURE, Outputs, files_read
+    from privasso.cli._outputs import DESIGN, Outputs, files_read
     from privasso.cli._progress import working
     from privasso.design import optimal_design, save_design
 
-    check_ending("--plot", files.plot, *FIGURES)
     (target, budget), model, n_features = ask.target(), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"
     if ask.record_dp or ask.mechanism == "objective":
         where = "mechanism objective"
-    if where is not None and (files.out is not None or files.plot is not None):
-        raise ValueError(f"--out and --plot are not for {where}; use --json to keep it")
+    if where is not None and files.out is not None:
+        raise ValueError(f"--out is not for {where}; use --json to keep it")
     if model.covariance is not None and n_features is None and model.covariance.n_columns is None:
         n_features = _COLUMNS
     with Outputs(reads=files_read(columns.scales), force=files.force) as outputs:
         outputs.claim("--out", files.out, DESIGN)
-        outputs.claim("--plot", files.plot, PICTURE)
         with working("Searching", quiet=as_json):
             best: Passed = optimal_design(
                 model, target, lam=ask.lam, family=ask.family, n_features=n_features,
@@ -141,14 +136,8 @@ def design(
         if files.out is not None:
             save_design(best, files.out)
         tell(_record(best) if as_json else _text(best, budget))
-        if files.plot is not None:
-            from privasso.cli._plots import draw_design
-
-            with working("Drawing", quiet=as_json):
-                draw_design(best, budget, ask.scale_error, files.plot)
-        if not as_json:
-            for path in filter(None, (files.out, files.plot)):
-                print(f"wrote {path}")
+        if files.out is not None and not as_json:
+            print(f"wrote {files.out}")
 
 
 #: Fields of the JSON object: of noise on Fᵀy and of objective perturbation, each for independent

@@ -18,8 +18,6 @@ from privasso._types import Passed
 if TYPE_CHECKING:
     from privasso.privacy import LabelDP
 
-#: Endings of figures.
-FIGURES = ".png", ".pdf", ".svg"
 #: What commands read.
 DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
 RowNames = Annotated[
@@ -177,9 +175,9 @@ def label_budget(
 def check_ending(option: str, path: Path | None, *endings: str) -> None:
     """Refuse a file whose ending does not say what to write.
 
-    >>> check_ending("--plot", Path("a.txt"), ".png", ".pdf", ".svg")
+    >>> check_ending("--out", Path("a.txt"), ".html", ".json")
     Traceback (most recent call last):
-    ValueError: --plot needs a file that ends in .png, .pdf or .svg, not a.txt
+    ValueError: --out needs a file that ends in .html or .json, not a.txt
     """
     if path is not None and path.suffix.lower() not in endings:
         *others, last = endings
