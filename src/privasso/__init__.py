@@ -5,7 +5,6 @@ The names below are what most users type. Everything else is one dot further, in
 """
 
 from importlib import import_module
-from typing import Any
 
 from privasso._threads import prepare_kernels
 from privasso._version import __version__ as __version__
@@ -61,7 +60,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted([*_HOME_OF, *_SUBMODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Imports wait for first use: scikit-learn and scipy's optimisers take longer than the rest.
     if name in _SUBMODULES:
         return import_module(f"privasso.{name}")

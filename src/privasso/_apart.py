@@ -9,6 +9,7 @@ a library says leaves it.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import mmap
 import os
@@ -17,14 +18,15 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import IO, Any, BinaryIO, TypeAlias
+from typing import IO, BinaryIO, TypeAlias, cast
 
 import numpy as np
 
 from privasso._files import unreadable
+from privasso._types import Json
 
 #: A line of JSON that one process writes and the other reads.
-Message: TypeAlias = dict[str, Any]
+Message: TypeAlias = dict[str, Json]
 #: A function of a module that answers a request in the process.
 Answer: TypeAlias = Callable[[Message, BinaryIO], None]
 #: Bytes that may wait in the pipe between the processes, where the system allows a choice.
@@ -68,7 +70,7 @@ class Reader:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests: IO[bytes] = self._process.stdin
-        self._answers: IO[bytes] = self._process.stdout
+        self._answers = cast(io.BufferedReader, self._process.stdout)
         self._ready = False
         self.close = weakref.finalize(self, _end, self._process, self.memory)
 
@@ -108,7 +110,7 @@ class Reader:
         """Fill a contiguous vector with the numbers that follow in the answer."""
         left = target.data.cast("B")
         while left:
-            count = self._answers.readinto(left)  # pyright: ignore[reportAttributeAccessIssue]
+            count = self._answers.readinto(left)
             if not count:
                 raise self._failed()
             left = left[count:]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._types import Matrix, SparseMatrix
+from privasso._types import Foreign, Matrix, SparseMatrix
 from privasso._validation import all_finite, attempt, numbers_of, numbers_only
 
 #: Columns that an error names; the others are counted.
@@ -28,7 +27,7 @@ def covariates(X: object, *, finite: bool = True) -> Matrix:
     array become NaN. Anything else is refused, and so are NaN and infinity if all must be `finite`.
     Foreign errors are not passed on, because they may quote a cell.
     """
-    found: Any
+    found: Foreign
     if _is_frame(X, "pandas"):
         found = _of_pandas(X)
     elif _is_frame(X, "polars"):
@@ -112,7 +111,7 @@ def _inside(places: np.ndarray, length: int) -> bool:
     return not places.size or (int(places.min()) >= 0 and int(places.max()) < length)
 
 
-def _of_pandas(X: Any) -> Matrix:
+def _of_pandas(X: Foreign) -> Matrix:
     dtypes = list(X.dtypes)
     if dtypes and all(hasattr(one, "fill_value") for one in dtypes):  # sparse columns
         whole = attempt(lambda: X.sparse.to_coo())
@@ -132,7 +131,7 @@ def _of_pandas(X: Any) -> Matrix:
     return _joined(columns, [str(name) for name in X.columns], len(X))
 
 
-def _of_polars(X: Any) -> np.ndarray:
+def _of_polars(X: Foreign) -> np.ndarray:
     types = sys.modules["polars"]
     columns = [
         attempt(lambda c=column: c.cast(types.Float64).to_numpy())

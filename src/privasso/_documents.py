@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class Fields:
             fields.take(name)
         return fields
 
-    def take(self, name: str) -> Any:
+    def take(self, name: str) -> object:
         """Return the field unchecked."""
         if name not in self._left:
             raise DocumentError(f"{self.what} lacks the field {name!r}")

@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from privasso._apart import Answer, Message, limit_memory, say
 from privasso._files import check_regular, open_regular
+from privasso._types import Foreign
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 #: Bytes that are read ahead per column of a Parquet file, and columns that are decoded together.
 _AHEAD, _TOGETHER = 1 << 16, 8
@@ -72,7 +77,7 @@ def schema(request: Message, answers: BinaryIO) -> None:
     say(answers, names=schema.names, types=[_kind(field.type) for field in schema], groups=groups)
 
 
-def _opened(path: str) -> Any:
+def _opened(path: str) -> pa.OSFile:
     """A regular file, which pyarrow reads faster than one that Python has opened."""
     import pyarrow as pa
 
@@ -80,7 +85,7 @@ def _opened(path: str) -> Any:
     return pa.OSFile(path)
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: pa.DataType) -> str:
     """What a type is: integer, single, double, flag or other."""
     import pyarrow as pa
 
@@ -91,7 +96,7 @@ def _kind(dtype: Any) -> str:
     return "flag" if pa.types.is_boolean(dtype) else "other"
 
 
-def _encoded(group: Any) -> tuple[int, int]:
+def _encoded(group: pq.RowGroupMetaData) -> tuple[int, int]:
     """Rows, and bytes that its columns hold while they are read: pages, and dictionaries twice."""
     size = group.total_byte_size + group.total_byte_size // 2
     if group.num_columns and group.column(0).compression != "UNCOMPRESSED":
@@ -99,7 +104,7 @@ def _encoded(group: Any) -> tuple[int, int]:
     return group.num_rows, size
 
 
-def _batch(opened: Any, k: int) -> Any:
+def _batch(opened: pa.RecordBatchFileReader, k: int) -> pa.RecordBatch:
     """A record batch whose buffers are as long as it says."""
     batch = opened.get_batch(k)
     batch.validate()
@@ -184,7 +189,7 @@ def _copy(part: np.ndarray, numbers: np.ndarray) -> None:
     numbers[:] = part
 
 
-def _write(batch: Any, names: list[str], numbers: np.ndarray) -> None:
+def _write(batch: pa.RecordBatch | pa.Table, names: list[str], numbers: np.ndarray) -> None:
     """Columns as float64; a missing number is NaN."""
     import pyarrow as pa
 
@@ -232,11 +237,11 @@ def data(request: Message, answers: BinaryIO) -> None:
     answers.write(numbers.data)
 
 
-def _held(opened: Any, name: str) -> Any:
+def _held(opened: Foreign, name: str) -> Any:
     """What the file itself holds under a name: no link to others is followed."""
     import h5py
 
-    found: Any = opened
+    found = opened
     for part in name.split("/"):
         link = found.get(part, getlink=True)
         if link is None:

@@ -11,6 +11,14 @@ SparseMatrix: TypeAlias = Any
 Matrix: TypeAlias = np.ndarray | SparseMatrix
 #: What can be read as a matrix.
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix
+#: An object of another library that tells type checkers nothing about it.
+Foreign: TypeAlias = Any
+#: A data frame of polars or pandas.
+Frame: TypeAlias = Foreign
+#: A value of a JSON document, which is checked where it is read.
+Json: TypeAlias = Any
+#: What is given for an argument by its name, and checked by who receives it.
+Passed: TypeAlias = Any
 #: Weights of rows, if they have any.
 Weights: TypeAlias = ArrayLike | None
 #: What scikit-learn calls a random state.

@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, SupportsIndex, TypeVar, cast
+from typing import Any, Protocol, SupportsIndex, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -154,11 +154,20 @@ def check_length(labels: np.ndarray, n_rows: int | None) -> None:
         raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
 
 
-def _labels(y: Any, finite: bool) -> NDArray[np.float64]:
+@runtime_checkable
+class _Nullable(Protocol):
+    """A column of pandas, where a missing value is an object."""
+
+    def isna(self) -> object: ...
+
+    def to_numpy(self, dtype: type, na_value: float) -> np.ndarray: ...
+
+
+def _labels(y: object, finite: bool) -> NDArray[np.float64]:
     kind = getattr(getattr(y, "dtype", None), "kind", "O")
     if kind in "fiub" and isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
-    elif kind in "fiub" and hasattr(y, "isna"):  # of pandas, where a missing value is an object
+    elif kind in "fiub" and isinstance(y, _Nullable):
         y = y.to_numpy(dtype=np.float64, na_value=np.nan)
     array = np.asarray(y)
     if array.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in array.flat):

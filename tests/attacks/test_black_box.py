@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.attacks import black_box, traces
+from privasso.attacks import black_box
+from whole_program import traces
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 RNG = np.random.default_rng(0)

@@ -23,8 +23,7 @@ import privasso as pv
 from cell_tables import counts
 from damage import mutated
 from privasso import _apart
-from privasso.attacks import audit_command
-from privasso.blocks import open_files, read_sparse, read_triplets
+from privasso.blocks import open_files, read_sparse
 from privasso.tables import BedTable
 
 CELLS = Path(__file__).with_name("cells.h5ad")
@@ -77,15 +76,9 @@ def bed(path):
     return read.get(path.suffix, lambda: BedTable(path.with_suffix(".bed")))()
 
 
-def neighbour(path):
-    path.with_name("one.csv").write_text("a,y\n1,2\n")
-    return audit_command("true {data} {out}", path.with_name("one.csv"), path, releases=20)
-
-
 READERS = {
     "t.parquet": everything,
     "t.arrow": everything,
-    "long.parquet": lambda path: read_triplets(path, (3, 3)),
     "c.h5ad": read_sparse,
     "c.mtx": read_sparse,
     "c.mtx.gz": read_sparse,
@@ -93,7 +86,6 @@ READERS = {
     "g.bim": bed,
     "g.fam": bed,
     "labels.txt": bed,
-    "two.csv": neighbour,
 }
 KINDS = {os.mkfifo: "a pipe", lambda name: os.symlink("/dev/zero", name): "a device"}
 
@@ -119,16 +111,15 @@ def test_other_libraries_read_in_a_process_of_their_own(tmp_path):
     code = (
         "import sys, pathlib, privasso as pv\n"
         "from privasso.cli import main\n"
-        "from privasso.blocks import read_sparse, read_triplets\n"
+        "from privasso.blocks import read_sparse\n"
         "dp = '--target y --record-dp --epsilon 3 --delta 1e-6 --y-bounds -4 4 --bounds b.csv'\n"
         "for words in ('t-*.parquet', 't-*.arrow', 't-0.parquet --memory 2GB'):\n"
         "    assert main(['fit', *words.split(), *dp.split(), '--out', 'm.json']) == 0\n"
-        "read_sparse(sys.argv[1]), read_triplets(['long.parquet'], (3, 3))\n"
+        "read_sparse(sys.argv[1])\n"
         "assert not {'pyarrow', 'h5py'} & set(sys.modules)\n"
     )
     for name, file in (("t.parquet", "t-0.parquet"), ("t.arrow", "t-0.arrow")):
         (tmp_path / file).write_bytes(next(wholes(tmp_path, name)))
-    (tmp_path / "long.parquet").write_bytes(next(wholes(tmp_path, "long.parquet")))
     names = ("x0", "x1", "x2", "x3", "flag")
     bounds = "".join(f"{name},-4,4\n" for name in names)
     (tmp_path / "b.csv").write_text(f"name,low,high\n{bounds}")
@@ -271,10 +262,6 @@ def wholes(folder, name):
             with pa.ipc.new_file(path, table.schema, options=options) as file:
                 file.write_table(table, max_chunksize=70)
             yield path.read_bytes()
-    elif name == "long.parquet":
-        places = {"row": rng.integers(0, 3, 100), "column": rng.integers(0, 3, 100)}
-        pq.write_table(pa.table({**places, "value": rng.random(100)}), path)
-        yield path.read_bytes()
     elif name == "c.h5ad":
         yield CELLS.read_bytes()
     else:
@@ -283,9 +270,7 @@ def wholes(folder, name):
         yield text if name == "c.mtx" else gzip.compress(text)
 
 
-@pytest.mark.parametrize(
-    "name", ["t.parquet", "t.arrow", "long.parquet", "c.h5ad", "c.mtx", "c.mtx.gz"]
-)
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "c.h5ad", "c.mtx", "c.mtx.gz"])
 @pytest.mark.parametrize(
     "count", [25, pytest.param(2500, marks=pytest.mark.slow)], ids=["few", "many"]
 )
@@ -330,7 +315,7 @@ def test_a_zero_byte_in_a_matrix(tmp_path):
 
 
 def test_a_small_file_that_holds_much_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("privasso.blocks._entries._ROOM", 10**5)
+    monkeypatch.setattr("privasso.blocks._market._ROOM", 10**5)
     path = tmp_path / "c.mtx.gz"
     head = b"%%MatrixMarket matrix coordinate real general\n2 2 2\n"
     for body in (b"1 1 5\n" * 10**6, b"1" * 10**7):

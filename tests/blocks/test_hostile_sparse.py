@@ -8,12 +8,11 @@ from typing import Any
 
 import h5py
 import numpy as np
-import polars as pl
 import pytest
 
 from cell_tables import M, N, counts
 from hostile import LARGE, NUMERAL, hostile, same
-from privasso.blocks import _entries, read_sparse, read_triplets
+from privasso.blocks import _market, read_sparse
 
 FEW_OR_MANY = pytest.mark.parametrize(
     "count", [40, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
@@ -46,7 +45,7 @@ def entry(line, pattern):
 @FEW_OR_MANY
 @pytest.mark.parametrize("kind", ["real", "pattern", "packed"])
 def test_market_files(tmp_path, monkeypatch, kind, count):
-    monkeypatch.setattr(_entries, "_TOGETHER", 200)  # several blocks
+    monkeypatch.setattr(_market, "_TOGETHER", 200)  # several blocks
     path = tmp_path / ("some.mtx.gz" if kind == "packed" else "some.mtx")
     pattern, lines = kind == "pattern", market_lines()
     head = b"%%MatrixMarket matrix coordinate " + (b"pattern" if pattern else b"real")
@@ -83,35 +82,6 @@ def test_lines_of_megabytes_are_ignored(tmp_path):
     for record in [*LARGE, b" " * 5_000_000 + b"2 2 1", b"2 2 " + b"0" * 5_000_000 + b"1"]:
         path.write_bytes(head + b"2 1 " + record + b"\n" + record + b"\n3 2 7\n")
         assert read_sparse(path).X.toarray().tolist() == [[5, 0], [0, 0], [0, 7]]
-
-
-@FEW_OR_MANY
-def test_triplets(tmp_path, count):
-    rng = random.Random(0)
-    lines = [(r, rng.randrange(5), rng.random()) for r in range(12) for _ in range(4)]
-    path, kinds = tmp_path / "some.parquet", {"row": pl.Int64, "column": pl.Int64}
-
-    def read(lines):
-        frame = pl.DataFrame(lines, {**kinds, "value": pl.Float64}, orient="row", strict=False)
-        frame.write_parquet(path, row_group_size=11)
-        return read_triplets(path, (12, 5)).toarray()
-
-    known, outside = read(lines), [None, -1, 5, 12, 2**62, -(2**62)]
-    for k in range(count):
-        r = (0, 5, 11)[k % 3]
-        made = [
-            (rng.choice([r, r, *(x for x in outside if x != 5)]), rng.choice([0, 1, 4, *outside]),
-             rng.choice([*EXTREME, None, 1.5])) for _ in range(rng.randrange(6))
-        ]  # fmt: skip
-        expected = np.zeros(5)
-        with np.errstate(invalid="ignore", over="ignore"):
-            for row, column, value in made:
-                if row == r and column is not None and 0 <= column < 5:
-                    expected[column] += np.nan if value is None else value
-        found = read([*(x for x in lines if x[0] < r), *made, *(x for x in lines if x[0] > r)])
-        others = np.arange(12) != r
-        assert same(found[others], known[others])
-        np.testing.assert_allclose(found[r], expected, rtol=1e-12)
 
 
 @FEW_OR_MANY

@@ -77,17 +77,6 @@ def test_other_questions(capsys):
 
 
 @pytest.mark.parametrize(
-    "options",
-    ["--max-onavekl 0.5", "--label-dp --epsilon 4 --delta 1e-5 --y-bounds -1 1 --scales constant"],
-)
-def test_plot(tmp_path, capsys, options):
-    path = tmp_path / "figure.png"
-    assert run(f"{options} --plot {path}") == 0
-    assert path.stat().st_size > 5000
-    assert f"wrote {path}" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ("", "exactly one of"),
@@ -101,7 +90,6 @@ def test_plot(tmp_path, capsys, options):
         ("--max-error 3", "releasing nothing at all"),
         ("--max-onavekl 0.01 --lam 0.1", "the least is"),
         ("--max-onavekl 1 --family cubic", "family must be one of"),
-        ("--max-onavekl 1 --plot figure.txt", ".png, .pdf or .svg"),
         ("--max-onavekl 1 --out nowhere/design.json", "nowhere/design.json"),
     ],
 )
@@ -144,7 +132,7 @@ def test_objective_perturbation(capsys):
         ("--record-dp --epsilon 1", "--record-dp needs --epsilon and --delta"),
         (f"--record-dp {BUDGET} --y-bounds 0 1", "--y-bounds plays no part"),
         (f"--record-dp --label-dp {BUDGET}", "--label-dp and --record-dp were given"),
-        (f"--record-dp {BUDGET} --out a.json", "--out and --plot are not for"),
+        (f"--record-dp {BUDGET} --out a.json", "--out is not for"),
         (f"--record-dp {BUDGET} --mechanism release", "mechanism='objective' only"),
         ("--mechanism objective", "none was given"),
         ("--max-onavekl 2 --mechanism objective", "--mechanism goes with --label-dp"),
@@ -183,7 +171,7 @@ def test_correlated_columns(capsys):
     ("options", "words"),
     [
         ("--covariance other --max-onavekl 2", "neither a file nor one of"),
-        ("--covariance ar:0.8 --max-onavekl 2 --plot figure.png", "not for --covariance"),
+        ("--covariance ar:0.8 --max-onavekl 2 --out a.json", "not for --covariance"),
         ("--covariance ar:0.8 --max-advantage 0.1", "targets are"),
     ],
 )

@@ -199,14 +199,11 @@ OVER_INPUTS = [
     "predict model.json g.bed --out fam.csv",
     "predict model.json whole.parquet --out whole.parquet",
     "export model.json --out linked.sql",
-    "audit data.csv --neighbour other.csv --command 'x {{data}} {{out}}' --out other.json",
     "audit data.csv --target y --record-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --bounds "
     "bounds.csv --out bounds.json",
     "bounds g.bed --out g.fam",
     "design --max-onavekl 2 --scales scales.txt --out scales.txt",
-    "design --max-onavekl 2 --scales scales.txt --plot hard.png",
-    "theory --scales scales.txt --plot hard.png",
-    "theory --covariance data.csv --plot data.png",
+    "design --max-onavekl 2 --scales scales.txt --out hard.json",
 ]
 DP = "--target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1"
 
@@ -228,8 +225,7 @@ def inputs(folder):
     Path("linked.sql").symlink_to("model.json")
     os.link("whole.parquet", "hard.html")
     os.link("g.fam", "fam.csv")
-    os.link("scales.txt", "hard.png")
-    os.link("data.csv", "data.png")
+    os.link("scales.txt", "hard.json")
     Path(".claim.lock").symlink_to("data.csv")
     return folder
 
@@ -262,9 +258,6 @@ WRITERS = [
     ("export kept.json --out {}", "model.onnx"),
     ("audit data.csv --target y --on-average --sigma 20 --lam 9 --releases 20 --row 0 --out {}",
      "audit.html"),
-    ("theory --plot {}", "theory.png"),
-    ("theory --plot {}", "theory.pdf"),
-    ("theory --plot {}", "theory.svg"),
     ("design --max-onavekl 2 --out {}", "design.json"),
 ]  # fmt: skip
 

@@ -41,7 +41,6 @@ COMMANDS = {
     "g.bim": f"fit g.bed {GENOTYPES} --out out.json",
     "g.fam": f"fit g.bed {GENOTYPES} --out out.json",
     "labels.txt": f"fit g.bed --labels labels.txt {GENOTYPES} --out out.json",
-    "near.csv": "audit whole.csv --neighbour near.csv --command 'true {data} {out}' --out out.json",
 }
 
 

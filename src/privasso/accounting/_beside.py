@@ -320,7 +320,7 @@ def _to_dict(loss: Loss) -> dict[str, object]:
     if isinstance(loss, InexactLoss):
         return {**_to_dict(loss.ideal), "shift": loss.shift}
     (name,) = (name for name, kind in _NAMES.items() if type(loss) is kind)
-    return {"type": name, **asdict(loss)}  # type: ignore[call-overload]
+    return {"type": name, **asdict(loss)}
 
 
 def losses_from_list(values: object) -> tuple[Loss, ...]:
@@ -336,7 +336,7 @@ def _from_dict(values: object) -> Loss:
     if name not in _NAMES:
         raise DocumentError(f"a loss has the unknown type {name!r:.60}")
     numbers: dict[str, object] = {}
-    for one in fields(_NAMES[name]):  # type: ignore[arg-type]
+    for one in fields(_NAMES[name]):
         if one.name in ("neighbours", "loss"):
             numbers[one.name] = given.text(one.name)
         elif one.name == "count":

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, erfcx, log_ndtr, ndtr, ndtri
 
+from privasso._types import Foreign
 from privasso._validation import nonnegative_float, positive_float, probability
 
 #: The inverses aim this much below log δ: more than rounding errors, but a negligible loss.
@@ -155,7 +156,8 @@ def _bracket(excess: Callable[[float], float], low: float, step: float) -> tuple
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
     from scipy.optimize import brentq  # slow to import
 
-    return float(brentq(excess, low, high, xtol=1e-300, rtol=1e-14, maxiter=500))  # pyright: ignore[reportArgumentType]
+    found: Foreign = brentq
+    return float(found(excess, low, high, xtol=1e-300, rtol=1e-14, maxiter=500))
 
 
 Vector = NDArray[np.float64]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -130,6 +130,8 @@ class Loss(ABC):
     for every ε and for both orders of the pair. A new loss writes `deltas`, `reach` and `group`;
     `compose_losses` then composes it with any other.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
 
     @abstractmethod
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

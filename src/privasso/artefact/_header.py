@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from privasso._documents import DocumentError, Fields, json_text
+from privasso._types import Passed
 from privasso.encoding import Encoding
 from privasso.fit import KeptRelease, KeptStatistics, ReleasedModel
 from privasso.programs import Intervals
@@ -31,7 +30,7 @@ def header(
     }
 
 
-def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[str, Any]]:
+def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[str, Passed]]:
     """The fields of a file that are left, the number of columns, and what is known of them."""
     fields = Fields.of_file(document, what, form, VERSION)
     n, names, encoding = fields.whole("n_features", 1, MAX_FEATURES), None, None
@@ -41,7 +40,7 @@ def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[st
         encoding = Encoding.from_dict(fields.take("encoding"))
         if encoding.names != names:
             raise DocumentError("the encoding does not give the columns of feature_names")
-    known: dict[str, Any] = {"feature_names": names, "encoding": encoding}
+    known: dict[str, Passed] = {"feature_names": names, "encoding": encoding}
     if "intervals" in fields.names():
         known["intervals"] = Intervals.from_dict(fields.take("intervals"), n)
     return fields, n, {**known, "software": fields.text("software")}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import write_whole
+from privasso._types import Foreign
 from privasso.artefact._header import (
     MAX_BYTES,
     bounded_text,
@@ -34,24 +35,25 @@ class Publishable(Protocol):
 class Pipeline(Protocol):
     """A scikit-learn pipeline."""
 
-    steps: list[Any]
+    steps: list[tuple[str, Foreign]]
 
 
 def published(fitted: Publishable | Pipeline | ReleasedModel) -> ReleasedModel:
     """Return what may be published of a fitted object; anything else is refused."""
     if isinstance(fitted, ReleasedModel):
         return fitted
-    if hasattr(fitted, "released_model"):
-        return fitted.released_model()  # pyright: ignore[reportAttributeAccessIssue]
-    if hasattr(fitted, "steps"):
-        return _of_steps([step for _, step in fitted.steps])  # pyright: ignore
+    released, steps = (getattr(fitted, name, None) for name in ("released_model", "steps"))
+    if released is not None:
+        return released()
+    if steps is not None:
+        return _of_steps([step for _, step in steps])
     raise ValueError(
         "only a fitted PrivateLasso, a pipeline of TableEncoder and PrivateLasso, or a "
         f"ReleasedModel can be saved, not an object of type {type(fitted).__name__}"
     )
 
 
-def _of_steps(steps: list[Any]) -> ReleasedModel:
+def _of_steps(steps: list[Foreign]) -> ReleasedModel:
     match [step for step in steps if step is not None and step != "passthrough"]:
         case [last] if hasattr(last, "released_model"):
             return last.released_model()
@@ -174,8 +176,9 @@ def _classes(fields: Fields) -> tuple[Name, Name] | None:
     """The two classes of a logistic regression; a file of a linear model has no such field."""
     if "classes" not in fields.names():
         return None
+    given = fields.take("classes")
     try:
-        return Classes.given(fields.take("classes")).names
+        return Classes.given(given if isinstance(given, list) else ()).names
     except ValueError:
         raise DocumentError("classes must be two different texts or numbers") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -258,7 +258,7 @@ def statistics_from(document: object) -> KeptStatistics:
     return kept
 
 
-def _indicators(fields: Fields, bounds: list[Any]) -> list[int]:
+def _indicators(fields: Fields, bounds: list[list[float]]) -> list[int]:
     """Which columns are said to be of zeros and ones: their bounds are 0 and 1."""
     if "indicators" not in fields.names():
         return []

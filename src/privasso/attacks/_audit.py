@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -228,7 +228,7 @@ def attack(
     steps = len(pairs) + (claim is not None)
     findings: list[Finding] = []
     best: tuple[int, Trial] | None = None
-    kept: dict[Draw, Any] = {}  # a data set can be in several pairs
+    kept: dict[Draw, object] = {}  # a data set can be in several pairs
     for k, pair in enumerate(pairs):
         for draw in (pair.into, pair.out):
             if draw not in kept:

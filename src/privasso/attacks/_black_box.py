@@ -8,14 +8,14 @@ that it finds mistakes that the analysis would share with the program.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from typing import Any, SupportsIndex
+from collections.abc import Callable
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
+from privasso._types import Foreign
 from privasso._validation import integer, probability
 from privasso.attacks._evidence import Evidence, most_promising
 from privasso.attacks._pair import Score
@@ -28,8 +28,6 @@ _KNOWLEDGE = (
     "The attacker sees what the program writes, for a data set and for a neighbour of it, and has "
     "learned from earlier runs on both how they differ: each release gets a score."
 )
-#: Digits of a number that are looked for in what a program writes.
-_DIGITS = 9
 
 
 def black_box(
@@ -117,22 +115,6 @@ def black_box(
     )
 
 
-def traces(written: Iterable[str], secrets: FloatArray) -> list[float]:
-    """Return the secret numbers whose leading digits stand in any of the texts.
-
-    Use secrets with many digits, such as labels drawn at random: numbers like 0.5 occur by chance.
-    """
-    found = set()
-    for text in written:
-        for number in re.findall(r"\d+\.?\d*(?:[eE][-+]?\d+)?", text):
-            found.add(_digits(float(number)))
-    return [float(x) for x in np.asarray(secrets).ravel() if _digits(abs(float(x))) in found]
-
-
-def _digits(number: float) -> str:
-    return f"{number:.{_DIGITS - 1}e}"
-
-
 def _vector(values: FloatArray) -> FloatArray:
     found = np.asarray(values, dtype=np.float64).ravel()
     return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
@@ -166,7 +148,7 @@ def learned_score(into: FloatArray, out: FloatArray) -> Score:
 
     def apart(kind: Callable[[FloatArray, FloatArray], Score]) -> float:
         """The distance of Kolmogorov and Smirnov of scores that were learned elsewhere."""
-        found: Any = ks_2samp(*crossed(kind, into, out), method="asymp")
+        found: Foreign = ks_2samp(*crossed(kind, into, out), method="asymp")
         return found.statistic
 
     best = max(linear_score, quadratic_score, key=apart)

@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 from scipy.stats import rankdata
 
@@ -101,7 +100,7 @@ class Evidence:
         threshold = float(np.quantile(self.out, 1.0 - rate, method="higher"))
         hits = int(np.sum(self.into > threshold))
         low, high = binomial_limits(hits, self.into.size, 0.025)
-        return hits / self.into.size, low, high
+        return hits / self.into.size, float(low), float(high)
 
     def curve(self) -> tuple[FloatArray, FloatArray]:
         """False- and true-positive rates over all thresholds."""
@@ -156,8 +155,9 @@ def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
     return _EPSILONS[:count], deltas[:count]
 
 
-def binomial_limits(hits: Any, count: int, tail: float) -> tuple[Any, Any]:
+def binomial_limits(hits: ArrayLike, count: int, tail: float) -> tuple[FloatArray, FloatArray]:
     """Limits of a probability, each of which is wrong with probability `tail` at most."""
+    hits = np.asarray(hits)
     low = betaincinv(np.maximum(hits, 1), count - np.maximum(hits, 1) + 1, tail)
     high = betaincinv(np.minimum(hits, count - 1) + 1, np.maximum(count - hits, 1), 1.0 - tail)
     return np.where(hits == 0, 0.0, low)[()], np.where(hits == count, 1.0, high)[()]

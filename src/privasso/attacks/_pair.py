@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privasso._types import Passed
 from privasso.blocks import RowBlocks
 from privasso.fit import Plan
 from privasso.queries import Ask, Query, bit_source, declared, next_question, question_key
@@ -24,11 +25,11 @@ from privasso.theory import membership_losses
 FloatArray = NDArray[np.float64]
 
 #: Releases of a data set: how many, and a generator or None for the operating system's entropy.
-Draw: TypeAlias = Callable[[int, "np.random.Generator | None"], Any]
+Draw: TypeAlias = Callable[[int, "np.random.Generator | None"], Passed]
 #: A score of each release, large if it speaks for "in".
-Score: TypeAlias = Callable[[Any], FloatArray]
+Score: TypeAlias = Callable[[Passed], FloatArray]
 #: A question, the runs that asked it, and its answers.
-Asked: TypeAlias = tuple[Query, list[int], Sequence[Any]]
+Asked: TypeAlias = tuple[Query, list[int], Sequence[object]]
 
 
 @dataclass(frozen=True, eq=False)

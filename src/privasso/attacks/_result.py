@@ -101,8 +101,6 @@ class Audit:
         Probability with which a correct mechanism is said to break its claim, at most.
     shape : (int, int)
         Rows and columns of the data.
-    leaks : tuple of str
-        Private numbers that were found in plain text, in words.
     confirming : int
         New releases from each data set that have tested the closest attack; zero if none have.
 
@@ -121,7 +119,6 @@ class Audit:
     releases: int
     level: float
     shape: tuple[int, int]
-    leaks: tuple[str, ...] = ()
     confirming: int = 0
 
     @property
@@ -134,8 +131,6 @@ class Audit:
     @property
     def passed(self) -> bool | None:
         """Whether no claim was refuted; None where nothing is claimed for single records."""
-        if self.leaks:
-            return False
         if self.guarantee.loss is None:
             return None
         return not any(one.refuted for one in self.findings)
@@ -143,8 +138,6 @@ class Audit:
     @property
     def verdict(self) -> str:
         """The result in a few sentences."""
-        if self.leaks:
-            return f"The claim is refuted. {' '.join(self.leaks)}"
         worst = self.worst
         if self.passed is None:
             mean = float(np.mean([one.auc for one in self.findings]))
@@ -195,7 +188,6 @@ class Audit:
             "releases": self.releases,
             "confirming_releases": self.confirming,
             "level": self.level,
-            "leaks": list(self.leaks),
             "guarantee": self.guarantee.to_dict(),
             "findings": [one.to_dict() for one in self.findings],
         }

@@ -13,7 +13,6 @@ from privasso.blocks._bed import (
 )
 from privasso.blocks._changes import Change, LabelsAsColumn, LabelsWithin
 from privasso.blocks._dask import Dask, of_dask, on_dask
-from privasso.blocks._entries import read_triplets
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
     Chunk,
@@ -57,7 +56,6 @@ __all__ = [
     "phenotypes",
     "read_bed",
     "read_sparse",
-    "read_triplets",
     "sparse_of",
     "taken",
     "variants_of",

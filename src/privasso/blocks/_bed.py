@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -202,7 +201,7 @@ class Variants:
             raise ValueError("missing must be a number of copies from 0 to 2")
         return replace(self, fill=np.broadcast_to(given, (n,)).astype(np.float64))
 
-    def __getitem__(self, at: Any) -> np.ndarray:
+    def __getitem__(self, at: slice | tuple[slice, slice | np.ndarray]) -> np.ndarray:
         """``F[rows]``, ``F[:, columns]`` or ``F[rows, columns]`` in float64, `rows` a slice."""
         rows, columns = at if isinstance(at, tuple) else (at, slice(None))
         start, stop, _ = rows.indices(self.n_rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +12,7 @@ from privasso import _foreign
 from privasso._apart import Message, Reader, ReadFailedError, reading
 from privasso._files import check_regular
 from privasso._text import escaped
-from privasso._types import SparseMatrix
+from privasso._types import Foreign, SparseMatrix
 from privasso.blocks._files import needed
 
 #: Entries that are read at a time.
@@ -75,7 +74,7 @@ class _File:
             raise ReadFailedError
         return found
 
-    def attribute(self, name: str, attribute: str) -> Any:
+    def attribute(self, name: str, attribute: str) -> Foreign:
         """An attribute, which must be there."""
         found = self.held(name)
         if found is None or attribute not in found["attrs"]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._covariates import refuse_columns
+from privasso._types import Foreign, Passed
 from privasso._validation import LABELS_REFUSED, attempt, numbers_only, real_labels
 from privasso.blocks._files import FilePart
 from privasso.blocks._part import (
@@ -27,7 +28,7 @@ from privasso.blocks._row_blocks import RowBlocks
 from privasso.blocks._sources import is_dask
 
 #: A part, or delayed covariates and labels.
-Piece: TypeAlias = Part | tuple[Any, Any]
+Piece: TypeAlias = Foreign
 
 #: Entries that one task should at least read, and tasks that there should be at least.
 _ENTRIES, _TASKS = 1 << 23, 16
@@ -56,7 +57,7 @@ class Dask(Engine):
         The cluster to use; by default that of the process.
     """
 
-    def __init__(self, parts: Sequence[Any], n_rows: int, client: Any = None) -> None:
+    def __init__(self, parts: Sequence[Piece], n_rows: int, client: Foreign = None) -> None:
         self.parts, self.n_rows, self.client = tuple(parts), n_rows, client
 
     def sum(self, task: Task[State], state: State, read: Reader) -> Sums:
@@ -85,7 +86,7 @@ class Dask(Engine):
         """Parts with some of the columns; files are read for these alone."""
         return Dask([_selected(part, columns) for part in self.parts], self.n_rows, self.client)
 
-    def _computed(self, root: Any) -> Any:
+    def _computed(self, root: Foreign) -> Passed:
         try:
             if self.client is not None:
                 return self.client.compute(root).result()
@@ -145,7 +146,7 @@ def _chunk(X: ArrayLike, y: ArrayLike) -> Chunk:
     return np.asarray(X), np.asarray(y, dtype=np.float64).reshape(-1)
 
 
-def on_dask(blocks: RowBlocks, client: Any = None) -> RowBlocks:
+def on_dask(blocks: RowBlocks, client: Foreign = None) -> RowBlocks:
     """Blocks of files, read by the workers of Dask, which must see the files under the same paths.
 
     Parameters
@@ -189,7 +190,7 @@ def _grouped(parts: Sequence[Part], count: int) -> list[Group]:
     return [Group(tuple(group)) for group in groups.values()]
 
 
-def of_dask(X: Any, y: Any) -> RowBlocks:
+def of_dask(X: Foreign, y: Foreign) -> RowBlocks:
     """Blocks of a `dask.array` or `dask.dataframe`; labels are alike, or the name of a column.
 
     The number of rows is found first, if Dask does not know it: it is public.
@@ -244,7 +245,7 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
     return RowBlocks(shape, Dask(pairs, shape[0]), names, target)
 
 
-def _array(collection: Any) -> Any:
+def _array(collection: Foreign) -> Foreign:
     """An array of Dask with known numbers of rows."""
     found = collection.to_dask_array() if hasattr(collection, "to_dask_array") else collection
     unknown = any(np.isnan(size) for size in found.shape)

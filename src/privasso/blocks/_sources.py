@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._text import escaped
-from privasso._types import SparseMatrix
+from privasso._types import Foreign, SparseMatrix
 from privasso.blocks._bed import read_bed, read_public_bed
 from privasso.blocks._cells import read_cells
 from privasso.blocks._files import open_files
@@ -34,7 +35,7 @@ def is_bed(X: object) -> TypeGuard[str | Path]:
     return isinstance(X, (str, Path)) and Path(X).suffix.lower() == ".bed"
 
 
-def blocks_of(X: object, y: Any, *, private: bool = True) -> RowBlocks | None:
+def blocks_of(X: object, y: Foreign, *, private: bool = True) -> RowBlocks | None:
     """Blocks of rows, or None if X is none of what is read in blocks.
 
     Parameters
@@ -94,7 +95,7 @@ class SparseTable:
 
     X: SparseMatrix = field(repr=False)
     names: tuple[str, ...] | None = field(default=None, repr=False)
-    y: Any = field(default=None, repr=False)
+    y: Foreign = field(default=None, repr=False)
 
 
 def is_sparse_file(X: object) -> TypeGuard[str | Path]:
@@ -149,7 +150,7 @@ def read_sparse(
     if str(path).lower().endswith(_MARKET):
         if target is not None or layer is not None:
             raise ValueError(f"{escaped(path)} holds one matrix only; pass the labels as an array")
-        from privasso.blocks._entries import read_market  # compiled code is loaded now, not before
+        from privasso.blocks._market import read_market  # compiled code is loaded now, not before
 
         return SparseTable(read_market(path))
     if not str(path).lower().endswith(_CELLS):
@@ -160,7 +161,7 @@ def read_sparse(
     return SparseTable(*read_cells(path, target, layer))
 
 
-def sparse_of(X: Any, y: object) -> SparseTable | None:
+def sparse_of(X: Foreign, y: ArrayLike | None) -> SparseTable | None:
     r"""What a user passed as covariates and labels, if it is a file or an AnnData; else None.
 
     Examples

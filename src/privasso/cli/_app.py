@@ -18,12 +18,13 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from privasso._text import escaped
+from privasso._types import Passed
 from privasso._version import __version__
 from privasso.cli._audit import audit
 from privasso.cli._bounds import bounds
@@ -48,17 +49,17 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 
-class _PlainHelp:
-    """A command whose help does not say that --help takes a value."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)  # pyright: ignore[reportAttributeAccessIssue]
-        if option is not None:
-            option.metavar = ""
-        return option
+def _plain(option: Passed) -> Passed:
+    """The option --help, of which no page says that it takes a value."""
+    if option is not None:
+        option.metavar = ""
+    return option
 
 
-class _Command(_PlainHelp, TyperCommand):
+class _Command(TyperCommand):
+    def get_help_option(self, ctx):
+        return _plain(super().get_help_option(ctx))
+
     def parse_args(self, ctx, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_values(args))
 
@@ -76,8 +77,9 @@ def _with_values(args: list[str]) -> list[str]:
     return found
 
 
-class _Group(_PlainHelp, TyperGroup):
-    pass
+class _Group(TyperGroup):
+    def get_help_option(self, ctx):
+        return _plain(super().get_help_option(ctx))
 
 
 def build() -> typer.Typer:
@@ -219,7 +221,7 @@ def _is_solve_error(error: Exception) -> bool:
     return isinstance(error, kinds)
 
 
-def _usage(error: Any) -> object:
+def _usage(error: Passed) -> object:
     """The sentence of an error; of a wrong option, with the command that explains it."""
     if not _is_usage_error(error):
         return error
@@ -294,7 +296,7 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     kind, parameters, groups = inspect.Parameter.KEYWORD_ONLY, [], {}
     for each in parameters_of(command):
         if dataclasses.is_dataclass(each.annotation):
-            groups[each.name] = cast(Any, each.annotation)
+            groups[each.name] = each.annotation
             parameters += parameters_of(each.annotation)
         else:
             parameters.append(each)

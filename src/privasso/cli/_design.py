@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privasso._text import aligned, finite
+from privasso._types import Passed
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
-    FIGURES,
     NO_BOUND,
     AsJson,
     Delta,
@@ -19,7 +19,6 @@ from privasso.cli._options import (
     Force,
     LabelDpFlag,
     YBounds,
-    check_ending,
     label_budget,
     option,
     option_name,
@@ -75,7 +74,7 @@ class DesignSettings:
                 f"{', '.join(map(option_name, _TARGETS))}: {found}; try "
                 "privasso design --max-onavekl 2"
             )
-        mechanism: Any = self.mechanism
+        mechanism: Passed = self.mechanism
         if self.record_dp:
             if self.epsilon is None or self.delta is None:
                 raise ValueError("--record-dp needs --epsilon and --delta")
@@ -98,7 +97,6 @@ class DesignSettings:
 class DesignFiles:
     """Where a design goes."""
 
-    plot: Path | None = option("Draw least errors and noise to this file (png, pdf, svg).")
     out: Path | None = option("Write λ and the noise to this file, for `fit --design`.")
     force: Force = False
 
@@ -114,24 +112,22 @@ def design(
 
     Correlated columns: `privasso design --covariance ar:0.8 --n-features 200 --max-onavekl 2`
     """
-    from privasso.cli._outputs import DESIGN, PICTURE, Outputs, files_read
+    from privasso.cli._outputs import DESIGN, Outputs, files_read
     from privasso.cli._progress import working
     from privasso.design import optimal_design, save_design
 
-    check_ending("--plot", files.plot, *FIGURES)
     (target, budget), model, n_features = ask.target(), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"
     if ask.record_dp or ask.mechanism == "objective":
         where = "mechanism objective"
-    if where is not None and (files.out is not None or files.plot is not None):
-        raise ValueError(f"--out and --plot are not for {where}; use --json to keep it")
+    if where is not None and files.out is not None:
+        raise ValueError(f"--out is not for {where}; use --json to keep it")
     if model.covariance is not None and n_features is None and model.covariance.n_columns is None:
         n_features = _COLUMNS
     with Outputs(reads=files_read(columns.scales), force=files.force) as outputs:
         outputs.claim("--out", files.out, DESIGN)
-        outputs.claim("--plot", files.plot, PICTURE)
         with working("Searching", quiet=as_json):
-            best: Any = optimal_design(
+            best: Passed = optimal_design(
                 model, target, lam=ask.lam, family=ask.family, n_features=n_features,
                 scale_error=ask.scale_error, rng=columns.seed,
             )  # fmt: skip
@@ -140,14 +136,8 @@ def design(
         if files.out is not None:
             save_design(best, files.out)
         tell(_record(best) if as_json else _text(best, budget))
-        if files.plot is not None:
-            from privasso.cli._plots import draw_design
-
-            with working("Drawing", quiet=as_json):
-                draw_design(best, budget, ask.scale_error, files.plot)
-        if not as_json:
-            for path in filter(None, (files.out, files.plot)):
-                print(f"wrote {path}")
+        if files.out is not None and not as_json:
+            print(f"wrote {files.out}")
 
 
 #: Fields of the JSON object: of noise on Fᵀy and of objective perturbation, each for independent
@@ -170,12 +160,12 @@ _USELESS = (
 )
 
 
-def _kind(best: Any) -> tuple[bool, bool]:
+def _kind(best: Passed) -> tuple[bool, bool]:
     """Whether it is objective perturbation, and whether columns are correlated."""
     return hasattr(best, "kappa"), best.point.model.covariance is not None
 
 
-def _record(best: Any) -> dict[str, object]:
+def _record(best: Passed) -> dict[str, object]:
     """The design as plain values; null where a number is not finite."""
     from privasso.noise import noise_to_dict
 
@@ -197,7 +187,7 @@ def _record(best: Any) -> dict[str, object]:
     return {name: computed[name]() if name in computed else plain[name] for name in names}
 
 
-def _compared(best: Any) -> Any:
+def _compared(best: Passed) -> Passed:
     """The designs beside this one: by their names, or for correlated columns in a list."""
     if _kind(best)[1]:
         rows = best.comparison().iter_rows(named=True)
@@ -205,13 +195,13 @@ def _compared(best: Any) -> Any:
     return {name: _numbers(one, one.ratio) for name, one in best.comparison.items()}
 
 
-def _numbers(one: Any, ratio: float) -> dict[str, float | None]:
+def _numbers(one: Passed, ratio: float) -> dict[str, float | None]:
     sigma = one.noise.sigma if hasattr(one, "noise") else one.sigma
     numbers = {"E": one.E, "lam": one.lam, "sigma": sigma, "onavekl": one.onavekl()}
     return {name: finite(x) for name, x in (numbers | {"ratio": ratio}).items()}
 
 
-def _shape(best: Any) -> str:
+def _shape(best: Passed) -> str:
     """The shape: a power of C or of v, or the weight whose best shape it is."""
     gamma, correlated = getattr(best.noise, "gamma", None), _kind(best)[1]
     if type(best.noise).__name__ == "MatrixPower":
@@ -221,7 +211,7 @@ def _shape(best: Any) -> str:
     return f"diagonal, v^{gamma:g}" if correlated else f"v^{gamma:.2f}"
 
 
-def _text(best: Any, budget: LabelDP | None) -> str:
+def _text(best: Passed, budget: LabelDP | None) -> str:
     """The design and what is predicted for it; `budget` is that of --label-dp."""
     from privasso.privacy import exactly, rounded_up
 
@@ -257,7 +247,7 @@ def _text(best: Any, budget: LabelDP | None) -> str:
             "again from its own rows."
         )
     if not formal or correlated:
-        found: Any = _compared(best)
+        found: Passed = _compared(best)
         if not correlated:
             said.append(_against_isotropic(best))
             own = {"noise": "this design", **_numbers(best, 1.0)}
@@ -274,7 +264,7 @@ def _text(best: Any, budget: LabelDP | None) -> str:
     return "\n".join(said if formal else [*said, NO_BOUND])
 
 
-def _cells(numbers: Iterable[Any]) -> list[str]:
+def _cells(numbers: Iterable[str | float | None]) -> list[str]:
     return ["—" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in numbers]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._text import escaped, json_text
+from privasso._types import Matrix
 from privasso.cli._fit import FitSettings
 from privasso.cli._options import (
     DATA,
@@ -117,7 +118,7 @@ def _found(
     from privasso.cli._progress import working
     from privasso.evaluation import evaluated
 
-    privacy: Any = privacy_from(options)
+    privacy = privacy_from(options)
     given = None if settings.metrics is None else settings.metrics.split(",")
     metrics = given and [one.strip() for one in given]
     ledger = None if settings.ledger is None else ledger_at(settings.ledger)
@@ -148,7 +149,7 @@ def _found(
         return ask(released, rows, None, prepared=about_file(options))
 
 
-def _public(options: FitSettings, released: ReleasedModel) -> tuple[Any, Any]:
+def _public(options: FitSettings, released: ReleasedModel) -> tuple[Matrix, np.ndarray]:
     """Covariates by the encoding of the model, and labels."""
     from privasso.cli._fit_read import labels_in, table_of, target_of
     from privasso.cli._predict import matrix_of

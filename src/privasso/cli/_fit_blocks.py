@@ -9,15 +9,18 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privasso._text import escaped
 from privasso._threads import n_threads
-from privasso.blocks import RowBlocks, on_dask, open_files
+from privasso.blocks import Progress, RowBlocks, on_dask, open_files
 from privasso.cli._fit import FitSettings
 from privasso.cli._fit_read import FitTable, declared, names_in, target_of
 from privasso.cli._progress import counting
 from privasso.encoding import Dictionary, Encoding, LevelEntry, NumberCode
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Bytes that the program itself takes, those of a process that reads files for a thread, and those
@@ -105,7 +108,7 @@ def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[F
     engine = _on_engine(settings, blocks, jobs) if labels else contextlib.nullcontext(blocks)
     with engine as engaged, counting("Pass 1", quiet=quiet or not labels) as show:
 
-        def report(done: Any) -> None:
+        def report(done: Progress) -> None:
             show(done.rows, n_rows, f"Pass {done.passes + 1}")
 
         shown = replace(engaged, streamed=streamed).reporting_to(report)
@@ -148,7 +151,7 @@ def _on_engine(settings: FitSettings, blocks: RowBlocks, jobs: int) -> Iterator[
         yield on_dask(blocks, client)
 
 
-def _client(kind: Any, address: str) -> Any:
+def _client(kind: type[Client], address: str) -> Client:
     """A client of the scheduler at the address."""
     if not address.startswith("tls://"):
         warnings.warn(

@@ -6,10 +6,9 @@ What the library refuses anyway, in words that begin with the argument, is not r
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from privasso._text import escaped
-from privasso._types import Matrix
+from privasso._types import Matrix, Passed
 from privasso.cli._fit import FitSettings
 from privasso.cli._options import label_budget, named, option_name
 from privasso.encoding import Dictionary
@@ -184,7 +183,7 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
         "--share is for what is found in the data before the fit, and nothing is; leave it out, or "
         "ask for private bounds, scales or a private shape",
     )
-    known: Any = None if settings.dictionary is None else settings.dictionary.bounds
+    known: Passed = None if settings.dictionary is None else settings.dictionary.bounds
     if settings.bounds is None:
         known = 0.0, 2.0  # copies of an allele
     shape = settings.shape
@@ -201,7 +200,7 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
     )
 
 
-def _given(settings: FitSettings, *names: str) -> dict[str, Any]:
+def _given(settings: FitSettings, *names: str) -> dict[str, Passed]:
     """Those of the options that were given."""
     found = {name: getattr(settings, name) for name in names}
     return {name: value for name, value in found.items() if value is not None}

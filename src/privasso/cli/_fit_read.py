@@ -6,12 +6,12 @@ import contextlib
 import csv
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from privasso._text import escaped
-from privasso.blocks import variants_of
+from privasso._types import Matrix
+from privasso.blocks import RowBlocks, variants_of
 from privasso.cli._fit import FitSettings
 from privasso.cli._options import named
 from privasso.encoding import Columns, Dictionary, Encoding, LevelEntry, NumberEntry, learn_encoding
@@ -33,7 +33,7 @@ class FitTable:
     - `encoding`: how columns of the file become those of X.
     """
 
-    X: Any
+    X: Matrix | RowBlocks
     labels: np.ndarray | None
     names: tuple[str, ...]
     target: str

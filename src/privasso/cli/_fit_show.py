@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
 from privasso._text import aligned, escaped, json_text
+from privasso._types import Passed
 from privasso.cli._fit import FitSettings
 from privasso.cli._fit_write import FitResult
 from privasso.cli._options import option_name
@@ -122,7 +122,7 @@ def _loud(text: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
 
 
-def command_of(name: str, settings: Any) -> str:
+def command_of(name: str, settings: Passed) -> str:
     """The command that does this again, with the options that were given, one per line."""
     lines = [_words("privasso", name, *_data(settings))]
     for field in fields(settings):

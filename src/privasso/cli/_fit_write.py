@@ -80,6 +80,7 @@ def _kept_size(plan: Plan, table: FitTable) -> int | None:
     columns = plan.shape[1] + 2
     numbers = columns if made.public_rows is not None else columns * (columns + 1) // 2
     more = _DIGITS * numbers + _OTHERS
+    assert made.kept is not None
     return len(release_text(made.kept, more).encode()) + more
 
 

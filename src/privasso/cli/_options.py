@@ -7,18 +7,17 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Literal, get_args, get_type_hints
 
 import typer
 
 from privasso._documents import DocumentError
 from privasso._text import escaped, json_text
+from privasso._types import Passed
 
 if TYPE_CHECKING:
     from privasso.privacy import LabelDP
 
-#: Endings of figures.
-FIGURES = ".png", ".pdf", ".svg"
 #: What commands read.
 DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
 RowNames = Annotated[
@@ -59,12 +58,12 @@ Quiet = Annotated[
 NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
 
 
-def option(help: str, default: Any = None, metavar: str | None = None) -> Any:
+def option(help: str, default: Passed = None, metavar: str | None = None) -> Passed:
     """An option with the name of its field or parameter; the default ... asks for a value."""
     return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar})
 
 
-def argument(help: str, default: Any = ...) -> Any:
+def argument(help: str, default: Passed = ...) -> Passed:
     """A value without a name, in the place of its field or parameter."""
     metadata = {"help": help, "show_default": False, "positional": True}
     return dataclasses.field(default=default, metadata=metadata)
@@ -79,7 +78,7 @@ def option_name(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
-def parameters_of(group: Any) -> list[inspect.Parameter]:
+def parameters_of(group: Passed) -> list[inspect.Parameter]:
     """The parameters of a command, or of a dataclass of options, with Typer's annotations.
 
     >>> @dataclasses.dataclass
@@ -126,7 +125,7 @@ class Protecting:
     row_names: RowNames = False
     force: Force = False
 
-    def of_fit(self, settings: type) -> dict[str, Any]:
+    def of_fit(self, settings: type) -> dict[str, Passed]:
         """Those that a fit has, too, but for its files."""
         names = {field.name for field in dataclasses.fields(settings)} - {"out", "force"}
         return {name: value for name, value in vars(self).items() if name in names}
@@ -176,9 +175,9 @@ def label_budget(
 def check_ending(option: str, path: Path | None, *endings: str) -> None:
     """Refuse a file whose ending does not say what to write.
 
-    >>> check_ending("--plot", Path("a.txt"), ".png", ".pdf", ".svg")
+    >>> check_ending("--out", Path("a.txt"), ".html", ".json")
     Traceback (most recent call last):
-    ValueError: --plot needs a file that ends in .png, .pdf or .svg, not a.txt
+    ValueError: --out needs a file that ends in .html or .json, not a.txt
     """
     if path is not None and path.suffix.lower() not in endings:
         *others, last = endings

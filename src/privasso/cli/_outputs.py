@@ -38,7 +38,6 @@ AUDIT = Kind("an audit", rb'"format":\s*"privasso-audit"|"generator" content="pr
 EVALUATION = Kind("an evaluation", rb'"format":\s*"privasso-evaluation"')
 REPORT = Kind("a report", rb'"generator" content="privasso report"')
 EXPLORER = Kind("a page to explore", rb'"generator" content="privasso explorer"')
-PICTURE = Kind("a picture", rb"Software\0privasso|/Creator \(privasso\)|<dc:title>privasso<")
 PREDICTIONS = Kind("a CSV file of predictions", rb"\A(prediction|probability)\r?\n")
 PATH = Kind("a CSV file of a path", rb"\Alam,status,intercept\b")
 EXPORT = Kind("an export", rb"\A(-- |# |\x08.\x12\x08)privasso")

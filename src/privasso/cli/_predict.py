@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from privasso._text import escaped
+from privasso._types import Matrix
 from privasso.cli._options import DATA, AsJson, Force, RowNames, argument, named, option, tell
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _linear(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
     return released.linear(matrix_of(released, table, unknown))
 
 
-def matrix_of(released: ReleasedModel, table: Table, unknown: str) -> Any:
+def matrix_of(released: ReleasedModel, table: Table, unknown: str) -> Matrix:
     """The columns of a model, of which there must be some, encoded as in its fit."""
     if released.encoding is not None:
         inputs, levels = released.encoding.inputs, released.encoding.categorical

@@ -8,7 +8,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 
 class Pipe:
@@ -45,7 +48,7 @@ class Pipe:
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
 
 
@@ -100,7 +103,7 @@ def counting(
 
 
 @contextlib.contextmanager
-def _bar(what: str, *words: str, quiet: bool) -> Iterator[Any]:
+def _bar(what: str, *words: str, quiet: bool) -> Iterator[Progress | None]:
     """A bar, or a spinner without words, on the screen for errors; None if that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
@@ -114,7 +117,7 @@ def _bar(what: str, *words: str, quiet: bool) -> Iterator[Any]:
     if quiet or not console.is_terminal:
         yield None
         return
-    columns: list[Any] = [SpinnerColumn(), TextColumn("{task.description}"), Elapsed()]
+    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}"), Elapsed()]
     if words:
         columns = [columns[1], BarColumn(), TextColumn(words[0]), Elapsed()]
         columns += [TextColumn(words[1]), Remaining()]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privasso._text import finite
+from privasso._types import Passed
 from privasso.cli._model_settings import ModelSettings
-from privasso.cli._options import FIGURES, NO_BOUND, AsJson, Force, check_ending, option, tell
+from privasso.cli._options import NO_BOUND, AsJson, option, tell
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ class TheorySettings:
         "gram",
     )
     draws: int = option("Draws to average over, with --covariance.", 8)
-    plot: Path | None = option("Draw error against leakage to this file (png, pdf, svg).")
-    force: Force = False
 
 
 def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = False) -> None:
@@ -63,29 +61,16 @@ def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = F
 
     Correlated columns: `privasso theory --covariance ar:0.8 --n-features 500 --noise matrix:1`
     """
-    from privasso.cli._outputs import PICTURE, Outputs, files_read
-
-    plot = settings.plot
-    check_ending("--plot", plot, *FIGURES)
-    reads = files_read(columns.scales, columns.covariance)
-    with Outputs(reads=reads, force=settings.force) as outputs:
-        outputs.claim("--plot", plot, PICTURE)
-        simulated = columns.covariance is not None
-        with working("Simulating effective problems", quiet=as_json or not simulated):
-            fp, edge, record = _predicted(settings, columns)
-        tell(record if as_json else _text(fp, record))
-        if plot is not None:
-            from privasso.cli._plots import draw_theory
-
-            draw_theory(fp, edge, columns.n_features, _columns(record), plot)
-            if not as_json:
-                print(f"wrote {plot}")
+    simulated = columns.covariance is not None
+    with working("Simulating effective problems", quiet=as_json or not simulated):
+        fp, record = _predicted(settings, columns)
+    tell(record if as_json else _text(fp, record))
 
 
 def _predicted(
     settings: TheorySettings, columns: ModelSettings
-) -> tuple[FixedPoint, float, dict[str, Any]]:
-    """The fixed point, the critical level of the noise, and all numbers as plain values."""
+) -> tuple[FixedPoint, dict[str, Passed]]:
+    """The fixed point, and all numbers as plain values."""
     import numpy as np
 
     from privasso.noise import column_noise_from_name, noise_from_name
@@ -93,9 +78,9 @@ def _predicted(
 
     model, lam, n = columns.model(), settings.lam, columns.n_features
     names = "onavekl", "onavekl_paper", "attack_auc", "attack_advantage"
-    leakage: dict[str, Any] = dict.fromkeys(names)
-    spread: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
+    leakage: dict[str, Passed] = dict.fromkeys(names)
+    spread: dict[str, Passed] = {}
+    asked: dict[str, Passed] = {}
     if columns.covariance is None:
         noise = noise_from_name("--noise", settings.noise, settings.sigma)
         fp = state_evolution(model, lam, noise, n_features=n)
@@ -124,7 +109,7 @@ def _predicted(
     numbers |= {**leakage, "critical_noise": edge}
     given = {name: getattr(model, name) for name in ("alpha", "rho", "sigma_xi")}
     given["scales"] = repr(model.scales)
-    return fp, edge, {
+    return fp, {
         "status": fp.status.value,
         **{name: finite(value) for name, value in numbers.items()},
         **spread,
@@ -132,7 +117,7 @@ def _predicted(
     }  # fmt: skip
 
 
-def _columns(record: dict[str, Any]) -> str:
+def _columns(record: dict[str, Passed]) -> str:
     """What the columns are like."""
     asked = record["input"]
     if "covariance" not in asked:
@@ -140,7 +125,7 @@ def _columns(record: dict[str, Any]) -> str:
     return f"{asked['n_features']} columns, {asked['covariance']}"
 
 
-def _text(fp: FixedPoint, record: dict[str, Any]) -> str:
+def _text(fp: FixedPoint, record: dict[str, Passed]) -> str:
     """A line for each number, with its standard error where it was simulated."""
     errors, asked = record.get("standard_errors", {}), record["input"]
     lines = [

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, SupportsIndex, TypeVar, cast
+from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 
+from privasso._types import Passed
 from privasso._validation import generator, integer, nonnegative_float, positive_float, real_float
 from privasso.design._budget import Budget
 from privasso.design._columns import search_columns
@@ -45,7 +46,7 @@ def optimal_design(
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
     rng: int | np.random.Generator | None = None,
-    **keyword: Any,
+    **keyword: object,
 ) -> D:
     """Choose λ, the level of the noise and its shape over the columns, without data.
 
@@ -133,7 +134,9 @@ def optimal_design(
     return target.design(setting)
 
 
-def _named(target: object, mechanism: Any = None, screen: Any = None, **keyword: Any) -> Any:
+def _named(
+    target: object, mechanism: Passed = None, screen: Passed = None, **keyword: Passed
+) -> Passed:
     """The one target that a keyword stands for."""
     if unknown := keyword.keys() - _TARGETS.keys():
         raise TypeError(f"optimal_design has no argument {min(unknown)!r}")

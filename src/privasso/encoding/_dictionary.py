@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import read_bounded
 from privasso._text import for_sheets, from_sheets
+from privasso._types import Passed
 from privasso._validation import TOO_CLOSE, ZERO_ONE, real_float, separated
-from privasso.encoding._columns import MISSING, Columns, LevelCode, Levels, NumberCode
+from privasso.encoding._columns import MISSING, Columns, LevelCode, Levels, NumberCode, Numbers
 from privasso.encoding._encoding import Encoding
 from privasso.encoding._troubles import Words, option_words, refusal
 
@@ -28,7 +29,7 @@ _NUMBERS = ("low", "high", "fill")
 _HEAD = ("name", *_NUMBERS, "levels")
 _BETWEEN = "|"
 #: The name of a column, and what a file says of it: numbers, and levels or "0/1".
-_Said: TypeAlias = tuple[str, dict[str, Any]]
+_Said: TypeAlias = tuple[str, dict[str, Passed]]
 
 
 @dataclass(frozen=True)
@@ -176,19 +177,17 @@ class Dictionary:
         if self.levels or X is None:
             X = np.zeros((table.n_rows, len(self.encoding.names)), order="F")
         for entry, column in zip(self.entries, table.columns, strict=True):
-            if isinstance(column, Levels):
-                assert isinstance(entry, LevelEntry)
-                rows = np.flatnonzero(column.codes >= 0)
-                X[rows, at + column.codes[rows]] = 1.0
-                at += len(entry.levels)
-                continue
-            assert isinstance(entry, NumberEntry)
-            if X is not table.block:
-                X[:, at] = column.values
-            missing = column.missing
-            if missing.size:
-                X[missing, at] = entry.filled
-            at += 1
+            match entry, column:
+                case LevelEntry(), Levels():
+                    rows = np.flatnonzero(column.codes >= 0)
+                    X[rows, at + column.codes[rows]] = 1.0
+                    at += len(entry.levels)
+                case NumberEntry(), Numbers():
+                    if X is not table.block:
+                        X[:, at] = column.values
+                    if column.missing.size:
+                        X[column.missing, at] = entry.filled
+                    at += 1
         return X
 
 
@@ -294,7 +293,7 @@ def _of_json(document: object) -> Iterator[_Said]:
             yield name, {"levels": ZERO_ONE}
             continue
         fields = Fields(value, f"the entry of column {name!r}")
-        known: dict[str, Any] = {
+        known: dict[str, Passed] = {
             key: real_float(f"{key} of column {name!r}", fields.take(key))
             for key in _NUMBERS
             if key in fields.names() and not fields.is_null(key)

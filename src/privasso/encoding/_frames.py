@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from privasso._text import is_unicode
+from privasso._types import Foreign, Frame
 from privasso._validation import attempt
 from privasso.encoding._columns import (
     COMMA,
@@ -35,7 +36,7 @@ _LARGE = 1e308
 
 
 def columns_of_frame(
-    frame: Any, names: Sequence[str] | None = None, *, categorical: Sequence[str] = ()
+    frame: Frame, names: Sequence[str] | None = None, *, categorical: Sequence[str] = ()
 ) -> Columns:
     """Return columns of a polars or pandas data frame, all of them unless names are given.
 
@@ -51,7 +52,7 @@ def columns_of_frame(
     return _columns(found, len(frame))
 
 
-def declared_columns(frame: Any, dictionary: Dictionary) -> Columns:
+def declared_columns(frame: Frame, dictionary: Dictionary) -> Columns:
     """Return the columns of a dictionary from a data frame, each cell read for itself.
 
     What a cell holds is never refused: see `read_declared`.
@@ -65,15 +66,16 @@ def declared_columns(frame: Any, dictionary: Dictionary) -> Columns:
     return _columns(found, len(frame))
 
 
-def frame_labels(frame: Any) -> dict[str, object]:
+def frame_labels(frame: Frame) -> dict[str, object]:
     """Names of the columns of a data frame as texts, with what the frame itself calls them."""
     if not hasattr(frame, "columns"):
         raise ValueError(
             f"a table must be a data frame of polars or pandas, not {type(frame).__name__}: levels "
             "and column names are not known otherwise"
         )
-    labels = {str(label): label for label in frame.columns}
-    if len(labels) != len(frame.columns):
+    columns = list(frame.columns)
+    labels = {str(label): label for label in columns}
+    if len(labels) != len(columns):
         raise ValueError("the data frame has two columns of the same name; rename one of them")
     return labels
 
@@ -90,7 +92,7 @@ def _columns(found: Iterable[Numbers | Levels | Trouble], n_rows: int) -> Column
     return Columns(tuple(columns), n_rows, tuple(troubles))
 
 
-def _series(name: str, column: Any, *, declared: bool = False) -> pl.Series:
+def _series(name: str, column: Foreign, *, declared: bool = False) -> pl.Series:
     """Return the column as a polars series; pandas ones need no pyarrow for it.
 
     Declared columns of a type that may hold anything become texts, cell by cell.
@@ -111,16 +113,16 @@ def _series(name: str, column: Any, *, declared: bool = False) -> pl.Series:
     return pl.Series(name, [[0]] * len(cells)) if found is None else found
 
 
-def _text(cell: Any) -> str | None:
+def _text(cell: object) -> str | None:
     """What a text file would hold for a cell; None if it is neither text nor a number."""
     if isinstance(cell, str):
         return cell if is_unicode(cell) else None
-    number: Any = cell.item() if isinstance(cell, np.generic) else cell
+    number: Foreign = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(number, bool):
         return str(number).lower()
     if not isinstance(number, (Real, Decimal)) or number != number:
         return None
-    number = cast(Any, number)
+    number = cast(float, number)
     if not -_LARGE < number < _LARGE:
         return "-1e999" if number < 0 else "1e999"
     whole = math.trunc(number)

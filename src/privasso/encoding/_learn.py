@@ -58,7 +58,10 @@ def learn_encoding(
             troubles.append(Trouble(column.name, "identifier"))
         numbers = isinstance(column, Numbers)
         found = _numbers(column, missing) if numbers else _levels(column, missing)
-        (troubles if isinstance(found, Trouble) else codes).append(found)  # pyright: ignore
+        if isinstance(found, Trouble):
+            troubles.append(found)
+        else:
+            codes.append(found)
     if troubles:
         raise refusal(troubles, words)
     encoding = Encoding(tuple(codes))

@@ -6,7 +6,7 @@ import sys
 from abc import abstractmethod
 from dataclasses import replace
 from types import FrameType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from privasso._covariates import covariates
-from privasso._types import Matrix, Seed, Weights
+from privasso._types import Matrix, Passed, Seed, Weights
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
 from privasso.estimator._table_encoder import LEARNT, TableEncoder
@@ -26,6 +26,7 @@ from privasso.fit import (
     FitOptions,
     KeptRelease,
     KeptStatistics,
+    Name,
     Outcome,
     Plan,
     ReleasedModel,
@@ -35,6 +36,9 @@ from privasso.fit import (
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy
 from privasso.programs import Intervals
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _COLUMN = (
     "A column-vector y was passed when a 1d array was expected; use y.ravel() or the column itself"
@@ -57,7 +61,7 @@ class PrivateEstimator(BaseEstimator):
     _by_class: ClassVar[bool] = False
     n_features_in_: int
     coef_: np.ndarray
-    intercept_: Any
+    intercept_: Passed
     coef_se_: np.ndarray
     lam_: float
     denoised_: bool
@@ -75,7 +79,7 @@ class PrivateEstimator(BaseEstimator):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "coef_")
-        found: dict[str, Any] = {"coef": self.coef_, "intercept": self.intercept_}
+        found: dict[str, Passed] = {"coef": self.coef_, "intercept": self.intercept_}
         found["coef_se"] = getattr(self, "coef_se_", None)
         if self._by_class:
             found = {name: None if x is None else x[0] for name, x in found.items()}
@@ -94,7 +98,7 @@ class PrivateEstimator(BaseEstimator):
 
     @property
     @abstractmethod
-    def _class_names(self) -> tuple[Any, Any] | None:
+    def _class_names(self) -> tuple[Name, Name] | None:
         """The classes of a fit for two of them."""
 
     def confint(
@@ -106,7 +110,7 @@ class PrivateEstimator(BaseEstimator):
         """
         return self.released_model().confint(level, target, simultaneous=simultaneous)
 
-    def summary(self, level: float = 0.95, target: str | None = None) -> Any:
+    def summary(self, level: float = 0.95, target: str | None = None) -> pl.DataFrame:
         """The coefficients as a table, with intervals if there are any; see `ReleasedModel`."""
         return self.released_model().summary(level, target)
 
@@ -115,7 +119,7 @@ class PrivateEstimator(BaseEstimator):
         """Whether there is a guarantee, which a refusal of a single label would break."""
         return isinstance(self.privacy, Privacy) and self.privacy.formal
 
-    def _options(self, **instead: Any) -> FitOptions:
+    def _options(self, **instead: Passed) -> FitOptions:
         """The parameters as options of a fit, with what stands for some of them."""
         given = {**self.get_params(deep=False), **instead}
         del given["random_state"]
@@ -132,7 +136,7 @@ class PrivateEstimator(BaseEstimator):
         """Whether covariates are private."""
         return isinstance(self.privacy, Privacy) and self.privacy.protects_records
 
-    def _covariates(self, X: Any, *, first: bool = False) -> Matrix:
+    def _covariates(self, X: Passed, *, first: bool = False) -> Matrix:
         """Covariates as a matrix, whose columns are noted in a fit and compared with it later.
 
         Cells of private records are not looked at: the mechanism knows what each counts as.
@@ -144,10 +148,10 @@ class PrivateEstimator(BaseEstimator):
         blocks = isinstance(X, RowBlocks) and not first
         if table is None and not blocks:
             found = covariates(X, finite=finite)
-            shown: Any = X if hasattr(X, "columns") else found
+            shown: Passed = X if hasattr(X, "columns") else found
             validate_data(self, shown, reset=first, skip_check_array=True)
             return found
-        found: Any = X if table is None else covariates(table.X, finite=finite)
+        found: Matrix | RowBlocks = X if table is None else covariates(table.X, finite=finite)
         names = X.names if table is None else table.names
         if first:
             self._note_columns(found.shape[1], names)
@@ -165,18 +169,19 @@ class PrivateEstimator(BaseEstimator):
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _column(self, y: Any) -> Any:
+    def _column(self, y: object) -> ArrayLike | None:
         """Labels without the second dimension that one column of a table has."""
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        shape = attempt(lambda: np.shape(y))
+        labels: Any = y
+        shape = attempt(lambda: np.shape(labels))
         if shape is None or len(shape) != 2 or shape[1] != 1:
-            return y
+            return labels
         warn_user(_COLUMN, DataConversionWarning)
-        return attempt(lambda: y.iloc[:, 0] if hasattr(y, "iloc") else np.asarray(y)[:, 0])
+        return attempt(lambda: getattr(labels, "iloc", np.asarray(labels))[:, 0])
 
     def _weights(self, sample_weight: Weights, n_rows: int) -> np.ndarray | None:
         if sample_weight is None:

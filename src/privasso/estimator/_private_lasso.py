@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from privasso._types import Matrix, Seed, Weights
+from privasso._types import Matrix, Passed, Seed, Weights
 from privasso._validation import real_labels
-from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
+from privasso.blocks import PHENOTYPE, RowBlocks, SparseTable, blocks_of, is_bed, sparse_of
 from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     CoefficientPath,
@@ -291,7 +291,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         """
         table = sparse_of(X, y)
         if table is not None:
-            X, y = table, table.y
+            X, y = table, cast(ArrayLike, table.y)
         elif is_bed(X) and isinstance(y, str):
             X = cast(RowBlocks, blocks_of(X, y, private=self._private))
             y = X.labels
@@ -313,7 +313,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _opened_blocks(self, X: Matrix, y: ArrayLike | None) -> tuple[Any, Any, str | None]:
+    def _opened_blocks(
+        self, X: Matrix, y: ArrayLike | None
+    ) -> tuple[Matrix | SparseTable | RowBlocks, ArrayLike | None, str | None]:
         """Covariates and labels, as blocks of rows where they are not all in memory."""
         table = sparse_of(X, y)
         if table is not None:
@@ -325,7 +327,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self._note_columns(blocks.shape[1], blocks.names)
         return blocks, None, blocks.target
 
-    def _validated(self, X: Matrix, *labels: Any) -> tuple[Any, Any]:
+    def _validated(self, X: Matrix, *labels: ArrayLike | None) -> tuple[Matrix, np.ndarray | None]:
         if is_bed(X):
             X = blocks_of(X, PHENOTYPE, private=self._private)
         X = self._covariates(X, first=bool(labels))
@@ -347,5 +349,5 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             method=self.method,
             tol=self.tol,
             time_limit=self.time_limit,
-            aim=cast(Any, self.aim),
+            aim=cast(Passed, self.aim),
         )

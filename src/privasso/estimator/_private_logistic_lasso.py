@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     Classes,
     CoefficientPath,
+    Name,
     Outcome,
     both_probabilities,
     chosen_classes,
@@ -116,7 +117,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         self,
         lam: float | str = "auto",
         privacy: Privacy | None = None,
-        classes: Any = (0, 1),
+        classes: Sequence[Name] = (0, 1),
         fit_intercept: bool = True,
         tol: float = 1e-8,
         time_limit: float | None = None,
@@ -222,7 +223,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         return float(np.average(right, weights=weights))
 
     @property
-    def _class_names(self) -> tuple[Any, Any]:
+    def _class_names(self) -> tuple[Name, Name]:
         negative, positive = self.classes_.tolist()
         return negative, positive
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 from weakref import WeakValueDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from privasso._types import Matrix
+from privasso._types import Foreign, Frame, Matrix
 from privasso.encoding import (
     Dictionary,
     Encoding,
@@ -103,7 +103,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.unknown = unknown
         self.dictionary = dictionary
 
-    def fit(self, X: object, y: object = None) -> TableEncoder:
+    def fit(self, X: Frame, y: object = None) -> TableEncoder:
         """Learn the levels and means of a data frame; labels are not looked at.
 
         With a dictionary only the names of the columns are.
@@ -128,7 +128,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(self.encoding_.inputs, dtype=object)
         return self
 
-    def transform(self, X: object) -> Any:
+    def transform(self, X: Frame) -> Foreign:
         """Return the matrix of a data frame that has the columns of the fit, in any order."""
         encoding = self._learnt()
         if self.dictionary is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from privasso._types import Passed
 from privasso.evaluation._linear import WITHIN
 from privasso.evaluation._ratios import Estimate
 from privasso.privacy import Guarantee
@@ -62,7 +62,7 @@ class Evaluation:
     classes: bool = False
 
     @staticmethod
-    def of(found: Mapping[str, Estimate], **others: Any) -> Evaluation:
+    def of(found: Mapping[str, Estimate], **others: Passed) -> Evaluation:
         """From estimates."""
         values = {name: one.value for name, one in found.items()}
         return Evaluation(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privasso._covariates import covariates
-from privasso._types import Matrix
+from privasso._types import Frame, Matrix
 from privasso._validation import attempt, real_array, real_float, real_labels
 from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.fit import Classes, ReleasedModel
@@ -21,14 +21,15 @@ _WHAT = (
 )
 
 
-def released(model: Any) -> ReleasedModel:
+def released(model: object) -> ReleasedModel:
     """A public linear model, of whatever kind."""
-    if hasattr(model, "released_model"):
-        model = model.released_model()
+    published = getattr(model, "released_model", lambda: model)
+    model = published()
     if isinstance(model, ReleasedModel):
         return model
-    coef = attempt(lambda: np.asarray(model.coef_, dtype=np.float64))
-    intercept = attempt(lambda: np.ravel(model.intercept_))
+    given = [getattr(model, name, None) for name in ("coef_", "intercept_")]
+    coef = attempt(lambda: np.asarray(given[0], dtype=np.float64))
+    intercept = attempt(lambda: np.asarray(given[1], dtype=np.float64).ravel())
     if coef is None or intercept is None or coef.size != coef.shape[-1] or intercept.size != 1:
         raise ValueError(_WHAT)
     classes = getattr(model, "classes_", None)
@@ -47,7 +48,7 @@ def released(model: Any) -> ReleasedModel:
 
 
 def matched(
-    model: ReleasedModel, X: Any, y: object, privacy: Privacy
+    model: ReleasedModel, X: Any, y: Any, privacy: Privacy
 ) -> tuple[ReleasedModel, RowBlocks]:
     """The model of the columns that it needs, and rows whose columns begin with these.
 
@@ -78,7 +79,7 @@ def matched(
     return model, _by_name(model, rows if names is None else replace(rows, names=tuple(names)))
 
 
-def _numbers(model: ReleasedModel, frame: Any) -> Matrix:
+def _numbers(model: ReleasedModel, frame: Frame) -> Matrix:
     """Columns of private records, which must be numbers already: no cell is a reason to refuse."""
     assert model.feature_names is not None
     known = {str(name): name for name in frame.columns}

@@ -6,11 +6,11 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from privasso._types import Foreign
 from privasso._validation import generator
 from privasso.estimator import PrivateLasso
 from privasso.figures import BLUE, GREY, ORANGE, SKY, Figure, panels
@@ -52,7 +52,7 @@ def diabetes_columns() -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Columns and labels of scikit-learn's diabetes data in their own units."""
     from sklearn.datasets import load_diabetes
 
-    bunch: Any = load_diabetes(scaled=False)
+    bunch: Foreign = load_diabetes(scaled=False)
     return dict(zip(bunch.feature_names, bunch.data.T, strict=True)), bunch.target
 
 

@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from privasso._text import finite
+from privasso._types import Json
 from privasso.explore._settings import COMPARED, Settings
 from privasso.model import GivenCovariance
 from privasso.noise import PowerLaw
@@ -25,8 +26,11 @@ from privasso.theory import (
     tradeoff,
 )
 
+if TYPE_CHECKING:
+    import polars as pl
+
 #: What a page is sent, as JSON.
-Answer: TypeAlias = dict[str, Any]
+Answer: TypeAlias = dict[str, Json]
 #: Points of a curve, and how far below the edge of stability it starts.
 _CURVE_POINTS, _CURVE_REACH = 16, 300.0
 #: With more columns than this a point takes longer, and there are fewer of them.
@@ -243,5 +247,5 @@ def _roc(found: Attack) -> dict[str, list[float]]:
     return {"false": [1.0, *false[keep].tolist()], "true": [1.0, *true[keep].tolist()]}
 
 
-def _numbers(column: Any) -> list[float | None]:
+def _numbers(column: pl.Series) -> list[float | None]:
     return [finite(value) for value in column.to_list()]

@@ -14,6 +14,7 @@ import re
 import secrets
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
 
 from privasso._documents import Fields
 from privasso.explore._answers import answer
@@ -62,20 +63,23 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "privasso", ""
     timeout = 60
     disable_nagle_algorithm = True  # small answers must not wait for the next packet
-    server: Explorer  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    @property
+    def explorer(self) -> Explorer:
+        return cast(Explorer, self.server)
 
     def do_GET(self) -> None:
         if not self._allowed():
             return None
-        if self.path != f"/{self.server.token}/":
+        if self.path != f"/{self.explorer.token}/":
             return self._refuse(404, "there is nothing here")
-        self._send(200, self.server.document.encode(), "text/html; charset=utf-8")
+        self._send(200, self.explorer.document.encode(), "text/html; charset=utf-8")
         return None
 
     def do_POST(self) -> None:
         if not self._allowed():
             return None
-        if self.path != f"/{self.server.token}/ask":
+        if self.path != f"/{self.explorer.token}/ask":
             return self._refuse(404, "there is nothing here")
         if self.headers.get("Content-Type") != "application/json":
             return self._refuse(415, "a question is sent as application/json")
@@ -90,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError):
             return self._refuse(400, "this is no question")
         return self._send(
-            200, _reply(what, asked, self.server.covariance).encode(), "application/json"
+            200, _reply(what, asked, self.explorer.covariance).encode(), "application/json"
         )
 
     def log_message(self, format: str, *args: object) -> None:
@@ -100,11 +104,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Refuse requests that do not come from the page itself."""
         host, origin = self.headers.get("Host"), self.headers.get("Origin")
         token = self.path.partition("/")[2].partition("/")[0]
-        if host not in self.server.hosts or origin not in (None, f"http://{host}"):
+        if host not in self.explorer.hosts or origin not in (None, f"http://{host}"):
             self._refuse(403, "this page is for this machine alone")
         elif self._from_elsewhere():
             self._refuse(403, "this page is not for other sites")
-        elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
+        elif not hmac.compare_digest(token.encode(), self.explorer.token.encode()):
             self._refuse(404, "the address is the one that privasso explore has printed")
         else:
             return True
@@ -127,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Type": kind,
             "Content-Length": str(len(body)),
             "Cache-Control": "no-store",
-            "Content-Security-Policy": self.server.policy,
+            "Content-Security-Policy": self.explorer.policy,
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",
             "X-Content-Type-Options": "nosniff",

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from privasso._documents import Fields
 from privasso._text import escaped
+from privasso._types import Passed
 from privasso.accounting import gaussian_epsilon
 from privasso.encoding import Numbers, looks_like_identifier
 from privasso.model import AutoRegressive, Blocks, Factors, GivenCovariance, Model
@@ -177,7 +178,7 @@ class Settings:
     def from_dict(cls, document: object, covariance: GivenCovariance | None = None) -> Settings:
         """Read settings that a page sent; anything unexpected is a `DocumentError`."""
         found = Fields(document, "settings")
-        known: dict[str, Any] = {name: found.number(name) for name in _START}
+        known: dict[str, Passed] = {name: found.number(name) for name in _START}
         known |= {name: found.text(name) for name in ("law", "noise_by", "correlation")}
         known["scales"] = () if found.is_null("scales") else tuple(found.numbers("scales").tolist())
         known["n_features"] = (

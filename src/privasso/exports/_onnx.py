@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privasso._types import Passed
 from privasso.encoding import MISSING
 from privasso.exports._formulas import LevelTerm, NumberTerm, terms_of
 from privasso.fit import ReleasedModel
+
+if TYPE_CHECKING:
+    import onnx
 
 #: Versions of the operators that the graph uses: texts are compared since 19.
 _OPSET, _IR = 19, 9
@@ -71,13 +76,15 @@ def onnx_model(model: ReleasedModel) -> bytes:
 class _Graph:
     """Nodes, inputs and constants of a graph while it is built."""
 
-    def __init__(self, helper: Any, types: Any, taken: set[str]) -> None:
+    def __init__(self, helper: ModuleType, types: type[onnx.TensorProto], taken: set[str]) -> None:
         self._helper, self._types, self._taken, self._count = helper, types, taken, 0
-        self.nodes: list[Any] = []
-        self.inputs: list[Any] = []
-        self.initializers: list[Any] = []
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.initializers: list[onnx.TensorProto] = []
 
-    def node(self, kind: str, inputs: list[str], out: str | None = None, **attributes: Any) -> str:
+    def node(
+        self, kind: str, inputs: list[str], out: str | None = None, **attributes: Passed
+    ) -> str:
         """Add an operation; return the name of its result."""
         out = self._name() if out is None else out
         self.nodes.append(self._helper.make_node(kind, inputs, [out], **attributes))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from privasso._files import write_whole
+from privasso._types import Passed
 
 if TYPE_CHECKING:
     import matplotlib.axes
+    import matplotlib.axis
     import matplotlib.figure
 
 #: Those of matplotlib, which is not imported before something is drawn.
@@ -39,7 +41,7 @@ def figure(width: float, height: float) -> Figure:
 
 
 def panels(
-    width: float, height: float, columns: int = 1, **options: Any
+    width: float, height: float, columns: int = 1, **options: Passed
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels side by side, which are open above and to the right."""
     sheet = figure(width, height)
@@ -57,7 +59,7 @@ def logarithmic(axes: Axes) -> None:
     plain_ticks(axes.yaxis)
 
 
-def plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: matplotlib.axis.Axis) -> None:
     """Ticks of a logarithmic axis, few enough not to overlap, written out: 0.05 for 5 × 10⁻².
 
     They are at 1, 2, 5 times a power of ten within two decades and at powers of ten beyond that,

@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from privasso._types import Passed
 from privasso._version import __version__
 from privasso.accounting import Loss, spent_epsilon
 from privasso.blocks import DataChangedError, WorkersLostError
@@ -181,7 +182,7 @@ class Charge:
         what: str,
         *,
         charged: bool = False,
-        keep: Callable[[Any, str], None] | None = None,
+        keep: Callable[[Passed, str], None] | None = None,
     ) -> None:
         self._privacy, self._guarantee, self._ledger, self._what = privacy, guarantee, ledger, what
         self._elsewhere, self._keep = charged, keep
@@ -264,7 +265,7 @@ class _Waiting:
     """Signals that would end the process, which are noted instead; a second one is not."""
 
     def __init__(self) -> None:
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
         self._noted = False
 
     def begin(self) -> None:

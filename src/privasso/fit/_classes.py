@@ -42,7 +42,7 @@ class Classes:
     @classmethod
     def given(cls, classes: Iterable[object]) -> Classes:
         """Check a pair (negative, positive)."""
-        names: list[Any] = []
+        names: list[Name] = []
         with contextlib.suppress(TypeError):
             names = [_plain(one) for one in classes]
         right = not isinstance(classes, (str, bytes)) and len(names) == 2
@@ -51,12 +51,12 @@ class Classes:
                 "classes must be two different names or numbers, (negative, positive), "
                 f"not {classes!r}"
             )
-        return cls(*names)
+        return cls(names[0], names[1])
 
     @classmethod
     def seen(cls, y: object) -> Classes:
         """Take the classes from the labels that are not missing; no error shows a label."""
-        found: list[Any] = []
+        found: list[Name] = []
         with contextlib.suppress(TypeError, ValueError):
             found = [_plain(one) for one in np.unique(cls.present(np.asarray(y))).tolist()]
         if len(found) != 2 or not all(_is_name(one) for one in found):
@@ -95,13 +95,13 @@ class Classes:
         return np.array([_code(one, codes) for one in values.tolist()])
 
 
-def _code(one: Any, codes: dict[Name, float]) -> float:
+def _code(one: Name, codes: dict[Name, float]) -> float:
     with contextlib.suppress(TypeError):  # a list, for instance, is nothing to look up
         return codes.get(one, math.nan)
     return math.nan
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> Name:
     """A NumPy scalar as a plain value."""
     return value.item() if isinstance(value, np.generic) else value
 

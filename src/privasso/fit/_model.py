@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import expit
 
 from privasso._covariates import covariates
-from privasso._types import Matrix
+from privasso._types import Frame, Matrix
 from privasso._version import __version__
 from privasso.blocks import LabelsWithin
 from privasso.encoding import Encoding, columns_of_frame, parameter_words
@@ -228,7 +228,7 @@ class ReleasedModel:
         import polars as pl
 
         names = self.feature_names or tuple(f"x{k}" for k in range(self.n_features))
-        table: dict[str, Any] = {"column": list(names), "coefficient": self.coef}
+        table: dict[str, list[str] | np.ndarray] = {"column": list(names), "coefficient": self.coef}
         if self.intervals is None:
             return pl.DataFrame(table)
         ends = self.confint(level, target)
@@ -280,10 +280,10 @@ class ReleasedModel:
             raise ValueError(f"X must have {self.n_features} columns, not {X.shape[1]}")
         return X @ self.coef + self.intercept
 
-    def matrix(self, frame: Any, unknown: Literal["error", "ignore"] = "error") -> Matrix:
+    def matrix(self, frame: Frame, unknown: Literal["error", "ignore"] = "error") -> Matrix:
         """The columns of a data frame, found by name and encoded as in the fit."""
         if self.n_features == 0:
-            return np.zeros((frame.shape[0], 0))
+            return np.zeros((len(frame), 0))
         if self.encoding is not None:
             inputs, levels = self.encoding.inputs, self.encoding.categorical
             table = columns_of_frame(frame, inputs, categorical=levels)

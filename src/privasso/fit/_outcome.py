@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self, cast
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._covariates import covariates
+from privasso._types import Passed
 from privasso._validation import real_array
 from privasso._version import __version__
 from privasso.accounting import GaussianLoss
@@ -20,9 +21,12 @@ from privasso.fit._model import CoefficientPath, ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Privacy
+from privasso.privacy import Formal, Guarantee, Privacy
 from privasso.programs import Intervals, RecordStatistics
 from privasso.solvers import Status
+
+if TYPE_CHECKING:
+    pass
 
 #: Said where the coefficients at one λ are all that is released.
 ONE_LAM = (
@@ -69,21 +73,23 @@ class Stated:
     intervals: Intervals | None = None
 
     @property
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Passed]:
         """All of it."""
         return {one.name: getattr(self, one.name) for one in fields(Stated)}
 
-    def placed(self, within: LabelsWithin) -> dict[str, Any]:
+    def placed(self, within: LabelsWithin) -> dict[str, Passed]:
         """What of it is about the labels themselves, from what is about their places in a range."""
         bounds, width, noise = (within.low, within.high), within.width, self.noise
         return {
-            "privacy": replace(cast(Any, self.privacy), y_bounds=bounds),
+            "privacy": replace(cast(Formal, self.privacy), y_bounds=bounds),
             "guarantee": self.guarantee.with_bounds(*bounds),
             "noise": None if noise is None else noise.with_sigma(width * noise.sigma),
             "intervals": None if self.intervals is None else self.intervals.scaled(width),
         }
 
-    def model(self, coef: np.ndarray, intercept: float, lam: float, **more: Any) -> ReleasedModel:
+    def model(
+        self, coef: np.ndarray, intercept: float, lam: float, **more: Passed
+    ) -> ReleasedModel:
         """A model with all of it."""
         told = self.told
         del told["privacy"]
@@ -103,12 +109,13 @@ class Outcome(ABC):
         What `kept` is.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field]]
     privacy: Privacy
     guarantee: Guarantee
     kept_as: ClassVar[str | None] = None
 
     @property
-    def kept(self) -> Any:
+    def kept(self) -> Passed:
         """What may be kept, so that models at any λ are solved from it later; None if nothing."""
         return None
 
@@ -155,11 +162,11 @@ class Outcome(ABC):
 
     def encoded(self, encoding: Encoding | None) -> Self:
         """The same, with the way in which columns of a table became those of X."""
-        return replace(cast(Any, self), encoding=encoding)
+        return replace(self, encoding=encoding)
 
     def with_intervals(self, intervals: Intervals) -> Self:
         """The same, with intervals for the coefficients."""
-        return replace(cast(Any, self), intervals=intervals)
+        return replace(self, intervals=intervals)
 
     @abstractmethod
     def in_range(self, within: LabelsWithin) -> Self:
@@ -222,7 +229,7 @@ class Published(Outcome):
     def in_range(self, within: LabelsWithin) -> Published:
         """The model of the labels themselves."""
         bounds = (within.low, within.high)
-        privacy = replace(cast(Any, self.privacy), y_bounds=bounds)
+        privacy = replace(cast(Formal, self.privacy), y_bounds=bounds)
         return Published(self.model.in_range(within), privacy)
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:

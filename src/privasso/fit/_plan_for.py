@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from privasso.planning import (
     RecordProgram,
     RecordTable,
     ScreenedLabels,
+    ScreeningSettings,
     aimed_lam,
     check_room,
     divided,
@@ -78,7 +79,7 @@ class ChosenLabels(Program):
         return self.screened.fit.kappa
 
     @property
-    def choosing(self) -> Any:
+    def choosing(self) -> ScreeningSettings:
         """How columns are chosen."""
         return self.screened.settings
 
@@ -170,7 +171,7 @@ def plan_chosen_labels(X: Matrix, options: FitOptions, privacy: LabelDP, *, seed
 
 
 def plan_records(
-    X: Any,
+    X: Matrix | RowBlocks,
     options: FitOptions,
     privacy: RecordDP,
     *,
@@ -196,7 +197,9 @@ def plan_records(
     return _planned(X, options, program, seeded=seeded, names=feature_names)
 
 
-def plan_labels_at_one_lam(X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool) -> Plan:
+def plan_labels_at_one_lam(
+    X: Matrix | RowBlocks, options: FitOptions, privacy: LabelDP, *, seeded: bool
+) -> Plan:
     """The same for labels of public covariates and a loss that is not about their mean."""
     rows = prepared_rows(X, options.fit_intercept)
     if rows.sparse:
@@ -207,7 +210,7 @@ def plan_labels_at_one_lam(X: Any, options: FitOptions, privacy: LabelDP, *, see
 
 
 def _planned(
-    X: Any,
+    X: Matrix | RowBlocks,
     options: FitOptions,
     asking: RecordProgram,
     *,
@@ -230,7 +233,7 @@ _ALSO = "intervals for the coefficients"
 
 
 def plan_for(
-    X: Any,
+    X: Matrix | RowBlocks,
     options: FitOptions,
     *,
     sample_weight: ArrayLike | None = None,
@@ -246,7 +249,7 @@ def plan_for(
 
 
 def _alone(
-    X: Any,
+    X: Matrix | RowBlocks,
     options: FitOptions,
     sample_weight: ArrayLike | None,
     seeded: bool,
@@ -285,7 +288,11 @@ def _alone(
 
 
 def _divided(
-    X: Any, options: FitOptions, sample_weight: ArrayLike | None, seeded: bool, names: Any
+    X: Matrix | RowBlocks,
+    options: FitOptions,
+    sample_weight: ArrayLike | None,
+    seeded: bool,
+    names: tuple[str, ...] | None,
 ) -> Plan:
     """Divide the budget between the questions of a fit, those before and those after it."""
     privacy = cast("LabelDP | RecordDP", options.privacy)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from privasso._clock import Clock
-from privasso._types import Matrix
+from privasso._types import Matrix, Passed
 from privasso.blocks import taken
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
@@ -20,7 +20,6 @@ from privasso.operators import Covariates
 from privasso.planning import PrincipalComponents, release_mechanism
 from privasso.privacy import Formal, RecordDP
 from privasso.programs import (
-    Frame,
     IntervalProgram,
     IntervalSums,
     LabelFrame,
@@ -61,26 +60,14 @@ def dense_columns(X: Matrix, columns: np.ndarray | list[int]) -> np.ndarray:
 
 
 def published(
-    plan: Plan, found: Any, feature_names: tuple[str, ...] | None, target: str | None
+    plan: Plan, found: Passed, feature_names: tuple[str, ...] | None, target: str | None
 ) -> Outcome:
     """The answers with names and statement."""
     options, privacy = plan.options, plan.options.privacy
-    stated = Stated(
-        privacy=privacy,
-        guarantee=plan.guarantee,
-        noise=plan.noise,
-        feature_names=feature_names,
-        target=target,
-    )
+    stated = _stated(plan, feature_names, target)
     match found:
         case Release():
-            rows, calibration = plan.covariates, plan.calibration
-            assert rows is not None
-            assert calibration is not None
-            weights = release_mechanism(privacy).weights_of(rows, calibration)
-            return Released(
-                release=found, rows=rows, weights=weights, options=options, **stated.told
-            )
+            return _released(plan, found, stated)
         case RecordStatistics():
             return KeptStatistics(statistics=found, lam=plan.lam, **stated.told)
         case FewColumns():
@@ -100,6 +87,27 @@ def published(
         classes=None if options.classes is None else options.classes.names,
     )
     return Published(model, privacy)
+
+
+def _stated(
+    plan: Plan, feature_names: tuple[str, ...] | None = None, target: str | None = None
+) -> Stated:
+    return Stated(
+        privacy=plan.options.privacy,
+        guarantee=plan.guarantee,
+        noise=plan.noise,
+        feature_names=feature_names,
+        target=target,
+    )
+
+
+def _released(plan: Plan, release: Release, stated: Stated) -> Released:
+    """What models at any λ are solved from."""
+    rows, calibration, options = plan.covariates, plan.calibration, plan.options
+    assert rows is not None
+    assert calibration is not None
+    weights = release_mechanism(options.privacy).weights_of(rows, calibration)
+    return Released(release=release, rows=rows, weights=weights, options=options, **stated.told)
 
 
 def _spread(plan: Plan, found: FewColumns) -> ReleasedModel:
@@ -135,15 +143,13 @@ def _sparse(
     return replace(whole, coef=coef, intercept=intercept, lam=lam)
 
 
-def interval_sums(plan: Plan, ask: Ask, found: Any) -> IntervalSums:
+def interval_sums(plan: Plan, ask: Ask, found: Passed) -> IntervalSums:
     """Ask for intervals where a program has ended; given the columns, where some were chosen."""
-    frame: Frame
+    frame: LabelFrame | RecordFrame
     match found:
         case Release():
             frame = plan.frame
-            made = published(plan, found, None, None)
-            assert isinstance(made, Released)
-            coef, intercept = made.start
+            coef, intercept = _released(plan, found, _stated(plan)).start
         case FewColumns():
             X, k = dense_columns(plan.rows, found.chosen), found.chosen.size
             frame = label_frame(prepared_rows(X, plan.options.fit_intercept))
@@ -169,14 +175,14 @@ def interval_outlook(plan: Plan, deviation: float) -> Outlook | None:
     return _interval_program(plan, frame).outlook(plan.shape[0], deviation / (high - low))
 
 
-def _interval_program(plan: Plan, frame: Frame) -> IntervalProgram:
+def _interval_program(plan: Plan, frame: LabelFrame | RecordFrame) -> IntervalProgram:
     bounds = cast(Formal, plan.options.privacy).y_bounds
     return IntervalProgram(
         frame, plan.mu, plan.neighbours, plan.options.targets, bounds, plan.asking.kappa
     )
 
 
-def _record_frame(plan: Plan, fit: RecordFit) -> tuple[Frame, np.ndarray, float]:
+def _record_frame(plan: Plan, fit: RecordFit) -> tuple[RecordFrame, np.ndarray, float]:
     privacy = cast(RecordDP, plan.options.privacy)
     bounds = privacy.column_bounds(plan.shape[1], plan.names)
     at = np.arange(len(bounds)) if fit.screened is None else fit.screened

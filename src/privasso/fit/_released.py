@@ -270,8 +270,8 @@ class Released(Stated, Outcome):
         errors[live] = self.release.unit * law.errors(b, coef[live] != 0.0)
         return errors
 
-    @cached_property
-    def kept(self) -> KeptRelease | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    @property
+    def kept(self) -> KeptRelease | None:
         """The release in the form to keep, or None if the guarantee does not cover it."""
         made = self.release
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class Sample:
         return f"Sample(<{rows} rows, {columns} columns>)"
 
 
+#: Stands for a law of the scales until the other settings say which.
+_NONE = cast(ScaleLaw, None)
+
+
 @dataclass(frozen=True)
 class Model:
     """y = F x⁰ + ξ with F_μi = s_i F̃_μi, F̃_μi ~ N(0, 1/N), ξ_μ ~ N(0, σ_ξ²).
@@ -87,7 +91,7 @@ class Model:
     alpha: float = 0.5
     rho: float = 0.1
     sigma_xi: float = 0.1
-    scales: ScaleLaw = None  # pyright: ignore[reportAssignmentType]
+    scales: ScaleLaw = _NONE
     covariance: Any = None  # a ColumnCovariance or None; an array is turned into one
 
     def __post_init__(self) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import nonnegative_float, real_array, real_float, squarable
 from privasso.noise._covariance import Diagonal
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 FloatArray = NDArray[np.float64]
 
@@ -354,7 +357,7 @@ class Tabulated(NoiseDesign):
 @lru_cache(maxsize=64)
 def _interpolant(
     log_v: tuple[float, ...], log_profile_at: tuple[float, ...]
-) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+) -> tuple[FloatArray, FloatArray, FloatArray, CubicSpline | None]:
     """Nodes, values, slopes at both ends, and the curve between (None for a single node)."""
     from scipy.interpolate import CubicSpline  # slow to import, and seldom needed
 

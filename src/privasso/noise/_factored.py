@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,9 +51,13 @@ class Factored(Covariance):
         if k > n or not np.min(pivots) > n * np.finfo(np.float64).eps * np.max(pivots):
             raise ValueError("root must have linearly independent columns, no more than rows")
 
-    @cached_property
-    def whitener(self) -> FloatArray:  # pyright: ignore[reportIncompatibleMethodOverride]
+    @property
+    def whitener(self) -> FloatArray:
         """The left inverse of R: one product with it whitens many rows at once."""
+        return self._whitener
+
+    @cached_property
+    def _whitener(self) -> FloatArray:
         from scipy.linalg import solve_triangular
 
         right = np.eye(self.size) if self._basis is None else self._basis.T
@@ -123,8 +126,8 @@ class Factored(Covariance):
         other._root, other._size = np.sqrt(factor) * self._root, np.sqrt(factor) * self._size
         other._basis, other._triangle = self._basis, self._triangle
         other._triangular = self._triangular
-        if "whitener" in self.__dict__:
-            other.whitener = self.whitener / np.sqrt(factor)
+        if "_whitener" in self.__dict__:
+            other._whitener = self.whitener / np.sqrt(factor)
         return other
 
     def restricted(self, take: NDArray[np.intp]) -> Factored:
@@ -158,7 +161,7 @@ class Factored(Covariance):
             return super().row_norms(F)
         from scipy.linalg import get_blas_funcs
 
-        times_triangle: Any = get_blas_funcs("trmm", dtype=np.float64)
+        (times_triangle,) = get_blas_funcs(("trmm",), dtype=np.float64)
         white = times_triangle(1.0, self.triangular._inverse, F.T, lower=1)
         return np.sqrt(np.einsum("ij,ij->j", white, white))
 

@@ -67,16 +67,11 @@ class BlockCovariates(Covariates):
         self.live = np.array([bool(exact[j, j] > 0) for j in range(n)])
         if not self.live.any():
             raise ValueError("every column has one value only, from which nothing can be learnt")
-        self._gram = gram[np.ix_(self.live, self.live)]
+        self.gram = gram[np.ix_(self.live, self.live)]
 
     @property
     def sparse(self) -> bool:
         return False
-
-    @property
-    def gram(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """FᵀF of the live columns, F centred if asked for."""
-        return self._gram
 
     def labelled(self, labels: np.ndarray | RowBlocks) -> RowBlocks:
         """The blocks themselves where these have the labels."""
@@ -101,7 +96,7 @@ class BlockCovariates(Covariates):
         """
         scale = np.sqrt(self.squares[self.live])
         with one_thread():
-            d, Q = np.linalg.eigh(self._gram / np.outer(scale, scale))
+            d, Q = np.linalg.eigh(self.gram / np.outer(scale, scale))
         # Directions in which columns are dependent get as much noise as small ones.
         d = np.maximum(d, 1e-6 * d[-1])
         return Factored(scale[:, None] * (Q * d**0.25))
@@ -110,16 +105,16 @@ class BlockCovariates(Covariates):
         if weights is not None:
             raise ValueError(_IN_MEMORY)
         if not ones:
-            return self._gram
-        n = len(self._gram)
+            return self.gram
+        n = len(self.gram)
         found = np.zeros((n + 1, n + 1))
-        found[:n, :n] = self._gram
+        found[:n, :n] = self.gram
         found[n, :n] = found[:n, n] = self.column_sums[self.live]
         found[n, n] = self.shape[0]
         return found
 
     def normal_products(self, x: np.ndarray) -> np.ndarray:
-        return self._gram @ x
+        return self.gram @ x
 
     def rmatvec(self, r: np.ndarray) -> np.ndarray:
         """Fᵀr for a vector r of equal entries, which is all that sums over the rows tell."""
@@ -130,7 +125,7 @@ class BlockCovariates(Covariates):
     def operator(self) -> Operator:
         """A square matrix with the same Gram matrix."""
         with one_thread():
-            d, Q = np.linalg.eigh(self._gram)
+            d, Q = np.linalg.eigh(self.gram)
         return as_operator(np.sqrt(np.maximum(d, 0.0))[:, None] * Q.T)
 
     def reweighted(self, weights: np.ndarray | None) -> Covariates:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import config, njit, types
 from numba.extending import intrinsic
+
+from privasso._types import Foreign
 
 _UNIT = 2.0**-53
 #: More than a product can lose when it underflows.
@@ -97,7 +99,7 @@ def _interpreted_fma(a: float, b: float, c: float) -> float:
         return a * b + c
 
 
-_fma: Any = _interpreted_fma if getattr(config, "DISABLE_JIT", False) else intrinsic(_type_fma)
+_fma: Foreign = _interpreted_fma if getattr(config, "DISABLE_JIT", False) else intrinsic(_type_fma)
 
 
 @njit(nogil=True, cache=True)

@@ -194,10 +194,10 @@ def _all_of_it(op: Operator, *args: object) -> float:
     return 1.0
 
 
-def _counted(name: str, cost: Callable[..., float] = _all_of_it) -> Callable[..., Any]:
+def _counted(name: str, cost: Callable[..., float] = _all_of_it) -> Callable[..., Block]:
     """The method `name` of another operator, which counts what it reads."""
 
-    def method(self: Metered, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Metered, *args: object, **kwargs: object) -> Block:
         self.passes += cost(self._op, *args, *kwargs.values())
         return getattr(self._op, name)(*args, **kwargs)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from privasso._types import Json, Passed
 from privasso.paper._figure import LAWS, Tables
 
 #: Two numbers agree if they differ by at most this many standard errors.
@@ -78,12 +78,12 @@ class Finding:
 
     verdict: ClaimVerdict
     measured: str
-    values: dict[str, Any]
+    values: dict[str, Json]
     tables: tuple[Numbers, ...] = ()
 
 
 def found(
-    verdict: ClaimVerdict, measured: str, values: dict[str, Any], *tables: tuple[str, Cells]
+    verdict: ClaimVerdict, measured: str, values: dict[str, Json], *tables: tuple[str, Cells]
 ) -> Finding:
     """A finding with tables given as title and rows; a table without rows is left out."""
     shown = tuple(Numbers.of(title, rows) for title, rows in tables if rows)
@@ -211,10 +211,10 @@ def markdown(claims: Decided, header: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def groups(points: pl.DataFrame, *by: str) -> Any:
+def groups(points: pl.DataFrame, *by: str) -> Iterator[tuple[tuple[Passed, ...], pl.DataFrame]]:
     """Groups of rows with the same law and the same values of `by`, in a fixed order."""
     ordered = points.sort("law", *by, descending=[True] + [False] * len(by))
-    return ordered.group_by("law", *by, maintain_order=True)
+    return iter(ordered.group_by("law", *by, maintain_order=True))
 
 
 def finite(value: float) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -182,7 +181,7 @@ def smallest_lambda(rows: pl.DataFrame) -> float:
     return crossing(rows.sort("lam", descending=True), "lam")[1]
 
 
-def probe_ratio(probe: dict[str, Any]) -> str:
+def probe_ratio(probe: dict[str, float | None]) -> str:
     """Measured ρ̂/α at the probe, in words."""
     return "—" if probe["rho_hat"] is None else f"{probe['rho_hat'] / PROBE['alpha']:.2f}"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -100,11 +100,11 @@ def _draw(tables: Tables) -> Figure:
     return canvas
 
 
-def _lines(axes: Axes, found: dict[str, Any], colour: str, *, named: bool) -> None:
+def _lines(axes: Axes, found: dict[str, float], colour: str, *, named: bool) -> None:
     """Draw the critical lines: measured median and its 80 % band, and predicted (dashed)."""
     sigma = np.array([LOW / 10.0, HIGH])
-    band = (found[name] * sigma for name in ("ratio_q10", "ratio_q90"))
-    axes.fill_between(sigma, *band, color=colour, alpha=0.3, lw=0)
+    low, high = (found[name] * sigma for name in ("ratio_q10", "ratio_q90"))
+    axes.fill_between(sigma, low, high, color=colour, alpha=0.3, lw=0)
     axes.plot(sigma, found["ratio_median"] * sigma, color=colour, lw=1.8)
     axes.plot(sigma, found["ratio_theory"] * sigma, color="black", lw=1.2, ls="--")
     if named:

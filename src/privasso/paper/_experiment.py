@@ -11,21 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from privasso import __version__
+from privasso._types import Passed
 from privasso.model import Model, Sample
 from privasso.noise import noise_from_name
 from privasso.scales import Empirical, law_from_name
 from privasso.solvers import Status, solve
 
 #: What a unit depends on, as JSON values.
-Parameters = dict[str, Any]
+Parameters = dict[str, Passed]
 #: Lists of equal length, one entry per grid point; a number that does not exist is None.
-Result = dict[str, list[Any]]
+Result = dict[str, list[Passed]]
 Row = dict[str, str | int | float | None]
 
 #: The columns that say what a row is about come first, in this order.

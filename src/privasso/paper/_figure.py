@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
 import privasso as pv
+from privasso._types import Passed
 from privasso._validation import integer
 from privasso.figures import BLUE, GREEN, ORANGE, Figure
 from privasso.paper._experiment import Experiment
@@ -114,7 +115,7 @@ class Settings:
             others={**some, **two, "leakage": ((40,), 2), "correlated": (30, 2)},
         )  # fmt: skip
 
-    def data(self, figure: str = "") -> dict[str, Any]:
+    def data(self, figure: str = "") -> dict[str, Passed]:
         """What experiments of a figure have in common: model, seed, columns and data sets."""
         size, samples = self.others.get(figure, (self.n_features, self.samples))
         model = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}

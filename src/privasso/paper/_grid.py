@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
 from itertools import product
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -176,7 +176,7 @@ def _minus(value: float | None, other: float | None) -> float | None:
     return None if value is None or other is None else value - other
 
 
-def _measured(point: dict[str, list[Any]]) -> sim.Row:
+def _measured(point: sim.Result) -> sim.Row:
     """Counts and means of the solver and of Algorithm 1 at one grid point."""
     answers = np.array(point["answer"])
     exists, unbounded = answers == Answer.EXISTS, answers == Answer.UNBOUNDED

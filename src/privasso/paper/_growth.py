@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
+from privasso._types import Passed
 from privasso.paper._claim import (
     ClaimVerdict,
     Finding,
@@ -61,7 +60,9 @@ def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     )  # fmt: skip
 
 
-def _growths(points: pl.DataFrame, *by: str) -> tuple[list[dict[str, Any]], tuple[int, int, int]]:
+def _growths(
+    points: pl.DataFrame, *by: str
+) -> tuple[list[dict[str, Passed]], tuple[int, int, int]]:
     """Levels at which E has grown, for each group, and how many are later, earlier and equal.
 
     Later is in favour of Gram-based noise. Both designs have the same data, so that the standard
@@ -69,7 +70,7 @@ def _growths(points: pl.DataFrame, *by: str) -> tuple[list[dict[str, Any]], tupl
     """
     found, later, earlier, total = [], 0, 0, 0
     for _, rows in groups(points, *by):
-        cell: dict[str, Any] = {"shown": {}, "ratios": [], "later": 0, "earlier": 0}
+        cell: dict[str, Passed] = {"shown": {}, "ratios": [], "later": 0, "earlier": 0}
         for growth in GROWN:
             iso, gram = (_reached(rows.filter(design=design), growth) for design in DESIGNS)
             cell["shown"][f"+{growth:.0%}"] = f"{iso[1]:.2g} / {gram[1]:.2g}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
+from privasso._types import Passed
 from privasso.figures import GREY, PINK, Axes, Figure, figure, plain_ticks
 from privasso.paper._figure import DESIGNS, LOOKS, shown
 
 #: An entry of a legend: its name, and the look of its line or marker, or of several side by side.
-Ink = dict[str, Any]
+Ink = dict[str, Passed]
+Spot = tuple[float, float]
 Entry = tuple[str, "Ink | list[Ink]"]
 
 #: Column, name and colour of each way in which Algorithm 1 ends (None: colour of the design).
@@ -26,8 +26,15 @@ OPEN = {"ms": 5, "mfc": "white", "lw": 1.0, "capsize": 2}
 
 
 def panels(
-    width: float, height: float, rows: int, columns: int, *, x: str = "", y: str = "", **layout: Any
-) -> tuple[Figure, Any]:
+    width: float,
+    height: float,
+    rows: int,
+    columns: int,
+    *,
+    x: str = "",
+    y: str = "",
+    **layout: Passed,
+) -> tuple[Figure, np.ndarray]:
     """A figure and its panels, with names of the axes below the last and left of the first ones."""
     canvas = figure(width, height)
     found = canvas.subplots(rows, columns, squeeze=False, **layout)
@@ -38,7 +45,7 @@ def panels(
     return canvas, found
 
 
-def finish(axes: Axes, title: str = "", *, log: str = "xy", **properties: Any) -> None:
+def finish(axes: Axes, title: str = "", *, log: str = "xy", **properties: Passed) -> None:
     """Logarithmic axes with plain numbers, no upper and right lines, a title, and properties."""
     for name in log:
         getattr(axes, f"set_{name}scale")("log")
@@ -51,7 +58,9 @@ def finish(axes: Axes, title: str = "", *, log: str = "xy", **properties: Any) -
         axes.set_title(title, loc="left", fontsize=10)
 
 
-def note(axes: Axes, text: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
+def note(
+    axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **look: Passed
+) -> None:
     """Write a few words next to a point, shifted by some points of print."""
     look = {"fontsize": 9, **look}
     axes.annotate(text, at, xytext=shift, textcoords="offset points", **look)
@@ -63,7 +72,7 @@ def legend(figure: Figure, entries: list[Entry], *, columns: int = 0) -> None:
     from matplotlib.lines import Line2D
 
     several = [looks if isinstance(looks, list) else [looks] for _, looks in entries]
-    handles: list[Any] = [tuple(Line2D([], [], **look) for look in looks) for looks in several]
+    handles: list[Passed] = [tuple(Line2D([], [], **look) for look in looks) for looks in several]
     figure.legend(
         handles, [name for name, _ in entries], frameon=False, fontsize=9,
         loc="outside upper left", ncols=columns or len(handles), handlelength=2.0,
@@ -76,7 +85,7 @@ def legend(figure: Figure, entries: list[Entry], *, columns: int = 0) -> None:
 LINES: list[Entry] = [(LOOKS[x].name, {"color": LOOKS[x].colour, "lw": 3}) for x in DESIGNS]
 
 
-def marks(**changes: Any) -> list[Ink]:
+def marks(**changes: Passed) -> list[Ink]:
     """The markers of the two designs side by side, as they are drawn, or changed."""
     looks = ({"marker": LOOKS[x].marker, "color": LOOKS[x].colour} for x in DESIGNS)
     return [{"ls": "none", "ms": 5, "mfc": "white", **look, **changes} for look in looks]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.special import erfc
 
 import privasso as pv
+from privasso._types import Json
 from privasso.figures import GREY, Figure
 from privasso.paper import _ink as ink
 from privasso.paper._claim import Finding, claim, found, verdict_if
@@ -113,7 +113,7 @@ def _draw_noise(tables: Tables) -> Figure:
     return canvas
 
 
-def _ellipse(row: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _ellipse(row: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
     """Points of the ellipse of two standard deviations around zero."""
     covariance = np.array(
         [[row["variance_1"], row["covariance"]], [row["covariance"], row["variance_2"]]]
@@ -142,7 +142,7 @@ def _noise_caption(tables: Tables) -> str:
     )
 
 
-def channel(design: str) -> dict[str, Any]:
+def channel(design: str) -> dict[str, Json]:
     """Law of m − ηΣ for a zero coefficient in a column of scale `SCALE`, and its threshold.
 
     The law is N(0, E/(αv) + Σ²σ_η²(v)) with Σ = (1+V)/(αv). The coefficient is released as nonzero

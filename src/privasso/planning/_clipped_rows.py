@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -153,9 +152,9 @@ def clipped_law(
     kappa: float,
     a: np.ndarray,
     prior: np.ndarray,
-    own: Any,
-    noise: Any,
-    ridge: Any,
+    own: np.ndarray | float,
+    noise: np.ndarray | float,
+    ridge: np.ndarray | float,
     n_rows: float,
     steps: int = 40,
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from privasso._tuned import CHOICE_CLIP, RESIDUAL_CLIP
+from privasso._types import Passed
 from privasso.planning._objective_noise import calibrate_objective
 from privasso.planning._screening_settings import ScreeningSettings
 from privasso.planning._settings import usual_kappa, usual_lam, usual_row, usual_t
@@ -34,7 +34,7 @@ def screened_objective(
     lam = usual_lam(n_rows, y_bounds[1] - y_bounds[0])
 
     def table(
-        count: int, epsilon: float, left: float, ridge: float | None = None, **beside: Any
+        count: int, epsilon: float, left: float, ridge: float | None = None, **beside: Passed
     ) -> PerturbedObjective:
         k = count + fit_intercept
         noise = calibrate_objective(

@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from privasso._tuned import (
     ROUND_WORTH,
     TRUE_COLUMNS,
 )
+from privasso._types import Passed
 from privasso._validation import integer
 from privasso.accounting import (
     BesideGaussian,
@@ -115,7 +116,7 @@ class ScreeningSettings:
 
     @classmethod
     def divided(
-        cls, columns: int, further: int, share: float, epsilon: float, delta: float, **kind: Any
+        cls, columns: int, further: int, share: float, epsilon: float, delta: float, **kind: Passed
     ) -> ScreeningSettings:
         """Divide a number of columns evenly between the rounds."""
         each = columns // (further + 1) if further else 0
@@ -439,7 +440,7 @@ def usual_screening(
             most += LARGE_GAIN
         elif direct is None:
             most += CHOICE_GAIN
-    kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
+    kind: dict[str, Passed] = {"centred": centred, "neighbours": neighbours}
     for further in ROUND_PARTS if neighbours.unit == "record" else (0,):
         found, value = None, -1.0
         for share, k in itertools.product(CHOICE_SHARES, counts):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from privasso._documents import DocumentError, Fields
 from privasso._text import escaped
+from privasso._types import Json
 from privasso._validation import integer, real_float
 from privasso.accounting import (
     InexactLoss,
@@ -297,7 +298,7 @@ class Guarantee:
         lines += [] if self.warning is None else [self.warning]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
         formal = {}
         if self.neighbours is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
+from dataclasses import Field, dataclass, replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -70,6 +70,10 @@ class Terms:
     def entropy(self) -> str:
         """The assumption about the source of the noise."""
         return KNOWN_SEED if self.seeded else UNKNOWN_SEED
+
+
+#: Low and high of the labels, or what says that they are found with noise; at first a list too.
+LabelBounds: TypeAlias = Any
 
 
 class Privacy(ABC):
@@ -153,9 +157,10 @@ class Formal(Privacy):
     #: What data sets differ in.
     one: ClassVar[Literal["label", "record"]]
 
+    __dataclass_fields__: ClassVar[dict[str, Field]]
     epsilon: float
     delta: float
-    y_bounds: Any
+    y_bounds: LabelBounds
     kappa: float | None
     t: float | None
     level: bool | None
@@ -202,7 +207,7 @@ class Formal(Privacy):
     def within(self, epsilon: float) -> Self:
         """The same for a part of the budget, and labels that are parts of a range."""
         bounds = (-0.5, 0.5) if self.finds_range else self.y_bounds
-        return replace(cast(Any, self), epsilon=epsilon, y_bounds=bounds)
+        return replace(self, epsilon=epsilon, y_bounds=bounds)
 
     @property
     def label_width(self) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from privasso._validation import check_coded
 from privasso.accounting import Loss
 from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._kind import Formal, Terms, register_kind
+from privasso.privacy._kind import Formal, LabelBounds, Terms, register_kind
 from privasso.queries import Relation
 
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
@@ -71,7 +71,7 @@ class LabelDP(Formal):
 
     epsilon: float
     delta: float
-    y_bounds: Any
+    y_bounds: LabelBounds
     mechanism: Literal["auto", "objective", "release"] = "auto"
     kappa: float | None = None
     t: float | None = None

@@ -21,14 +21,16 @@ from privasso._validation import (
 )
 from privasso.accounting import GaussianLoss, Loss
 from privasso.privacy._guarantee import PREPARED, Guarantee
-from privasso.privacy._kind import PRIVATE, Formal, Terms, register_kind
+from privasso.privacy._kind import PRIVATE, Formal, LabelBounds, Terms, register_kind
 from privasso.queries import Relation, check_budget
 
 #: Names and pairs, pairs, one pair, or what stands for them.
-Bounds: TypeAlias = tuple[Any, ...] | str
+Bounds: TypeAlias = tuple[object, ...] | str
+#: What can be read as such: a mapping, pairs, an array.
+GivenBounds: TypeAlias = Any
 
 
-def checked_bounds(bounds: Any) -> Bounds:
+def checked_bounds(bounds: GivenBounds) -> Bounds:
     """Bounds as one pair or several, or as names and pairs: values that can be hashed.
 
     In place of any pair there may be "0/1".
@@ -61,7 +63,9 @@ def checked_bounds(bounds: Any) -> Bounds:
     return _entries(bounds)
 
 
-def _of_columns(bounds: Any, n_columns: int, names: Sequence[str] | None) -> list[Any]:
+def _of_columns(
+    bounds: GivenBounds, n_columns: int, names: Sequence[str] | None
+) -> list[GivenBounds]:
     """A pair or "0/1" for each column."""
     if bounds == ZERO_ONE or isinstance(bounds[0], float):
         return [bounds] * n_columns
@@ -84,12 +88,12 @@ def _of_columns(bounds: Any, n_columns: int, names: Sequence[str] | None) -> lis
     return list(bounds)
 
 
-def _is_pair(bounds: Any) -> bool:
+def _is_pair(bounds: GivenBounds) -> bool:
     listed = isinstance(bounds, (list, tuple, np.ndarray)) and len(bounds) == 2
     return listed and all(isinstance(end, Real) for end in bounds)
 
 
-def _entries(bounds: Any) -> tuple[tuple[float, float] | str, ...]:
+def _entries(bounds: GivenBounds) -> tuple[tuple[float, float] | str, ...]:
     """Pairs, and "0/1" as it is."""
     if not isinstance(bounds, (list, tuple)):
         return _pairs(bounds)
@@ -213,8 +217,8 @@ class RecordDP(Formal):
 
     epsilon: float
     delta: float
-    bounds: Any = field(default=None, repr=False)
-    y_bounds: Any = (0.0, 0.0)
+    bounds: GivenBounds = field(default=None, repr=False)
+    y_bounds: LabelBounds = (0.0, 0.0)
     kappa: float | None = None
     t: float | None = None
     scales: Literal["private"] | None = None

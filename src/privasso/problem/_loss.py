@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, replace
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
@@ -140,6 +140,7 @@ class Clipped(Loss):
         infinity leaves it to the fit.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field]]
     kappa: float
     curvature_bound = 1.0
     slope = "huber"
@@ -155,7 +156,7 @@ class Clipped(Loss):
 
     def clipped(self, kappa: float) -> Self:
         """The loss with this κ, unless it has one."""
-        return self if self.kappa < math.inf else replace(self, kappa=kappa)  # type: ignore[type-var]
+        return self if self.kappa < math.inf else replace(self, kappa=kappa)
 
     def suited(self, usual: float) -> Self:
         """The loss with the κ that suits it where a fit of means would have the usual one."""

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 
@@ -92,7 +91,7 @@ class Placed:
         public.
     """
 
-    rows: Any
+    rows: StandardRows | TurnedRows
     square: float
     unit: np.ndarray = field(repr=False)
     into: np.ndarray = field(repr=False)

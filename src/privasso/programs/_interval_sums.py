@@ -11,7 +11,6 @@ import numpy as np
 from privasso.programs._interval_frames import (
     ROUNDED,
     SCALES,
-    Frame,
     LabelFrame,
     Placed,
     RecordFrame,
@@ -64,7 +63,7 @@ class IntervalProgram:
         Where the Huber target clips residuals, as a part of the range of the labels.
     """
 
-    frame: Frame
+    frame: LabelFrame | RecordFrame
     mu: float
     neighbours: Neighbours
     targets: tuple[Target, ...]
@@ -104,7 +103,6 @@ class IntervalProgram:
             placed = made_up(lambda a: frame.settled(a, self.mu, self.neighbours), n_rows)
             n, square = placed.unit.size, float(np.mean(1.0 / placed.unit))
         else:
-            assert isinstance(frame, RecordFrame)
             n = len(frame.bounds) + frame.intercept
             square = 2.0 * n
         left = 1.0 - _SIZES - (0.0 if public else SCALES)

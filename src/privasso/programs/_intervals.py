@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from privasso._documents import DocumentError, Fields
+from privasso._types import Json
 from privasso._validation import probability
 from privasso.programs._laws import FEW, NEVER, POINTS, Law, at_level
 
@@ -91,7 +92,7 @@ class Intervals:
         }
         return replace(self, laws=laws, kappa=unit * self.kappa)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values for JSON."""
         laws = {
             name: {

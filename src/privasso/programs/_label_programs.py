@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -131,14 +131,16 @@ class ProductSum(Summand):
     rows: LabelRows
     y_bounds: tuple[float, float]
     bits: int
+    unit: int = field(init=False)
+    sentence: str = field(init=False)
 
     most_rows = 1 << 10
 
-    @property
-    def sentence(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Products, and the sum of the labels where there is an intercept."""
-        products = "the noisy products of covariates and labels"
-        return products if self.rows.ones is None else f"{products}, the noisy label sum"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unit", self.bits + _LABEL)
+        products, ones = "the noisy products of covariates and labels", self.rows.ones
+        said = products if ones is None else f"{products}, the noisy label sum"
+        object.__setattr__(self, "sentence", said)
 
     @staticmethod
     def bits_for(mu: float, n_columns: int) -> int:
@@ -148,11 +150,6 @@ class ProductSum(Summand):
         """
         least = 4 + math.ceil(0.5 * math.log2(max(n_columns, 1)))
         return min(max(29 + math.floor(math.log2(mu)), least), 27)
-
-    @property
-    def unit(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Sums count multiples of 2^−(a+26)."""
-        return self.bits + _LABEL
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
         """As a vector, they change by 2^(a+26) at most, or by half of that from zero."""
@@ -229,7 +226,7 @@ class ProductsProgram(Program):
 
     question: Query
     clip: float = 1.0
-    release: Callable[[Any], Release] | None = field(default=None, repr=False)
+    release: Callable[[np.ndarray], Release] | None = field(default=None, repr=False)
 
     again = True
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._types import Matrix
+from privasso._types import Matrix, SparseMatrix
 from privasso.accounting import ChoiceLoss
 from privasso.programs._associations import LABEL
 from privasso.programs._clipped_sums import clipped_integers, noisy_centre
@@ -252,9 +251,9 @@ def _project_all(columns: np.ndarray, beside: np.ndarray) -> None:
         block -= Q @ (Q.T @ block)
 
 
-def column_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def column_blocks(X: SparseMatrix) -> Iterator[tuple[slice, np.ndarray]]:
     """Some columns of a table at a time, dense and in double precision, which may be changed."""
-    stored: Any = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
+    stored: SparseMatrix = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
     for start in range(0, X.shape[1], _COLUMNS):
         span = slice(start, start + _COLUMNS)
         part = stored[:, span]

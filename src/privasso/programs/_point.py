@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._types import Matrix, SparseMatrix
 from privasso.operators import Whitening
 from privasso.programs._records import bounded_labels, empty_records, ordered_residuals, within
 
@@ -66,7 +66,7 @@ class TurnedRows:
         """Entries of a row."""
         return self.offset.size
 
-    def __call__(self, X: Any) -> np.ndarray:
+    def __call__(self, X: Matrix) -> np.ndarray:
         """The rows of some records."""
         found = np.empty((X.shape[0], self.n_columns))
         for span, white in self.whitening.rows(X):
@@ -98,12 +98,12 @@ class Point:
     bounds: np.ndarray | None = field(repr=False)
     empty: bool
 
-    def residuals(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def residuals(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Residuals of linear predictions; NaN for empty records."""
         labels = bounded_labels(np.asarray(y, np.float64), self.y_bounds, empty=self.empty)
         return ordered_residuals(self._cells(X), labels, self.coef, self.intercept) / self._width
 
-    def odds(self, X: Any) -> np.ndarray:
+    def odds(self, X: Matrix) -> np.ndarray:
         """Log odds of some records."""
         return -ordered_residuals(self._cells(X), np.zeros(X.shape[0]), self.coef, self.intercept)
 
@@ -111,7 +111,7 @@ class Point:
     def _width(self) -> float:
         return self.y_bounds[1] - self.y_bounds[0]
 
-    def _cells(self, X: Any) -> np.ndarray:
+    def _cells(self, X: SparseMatrix) -> np.ndarray:
         X = np.asarray(X.toarray() if sp.issparse(X) else X)
         X = np.asarray(X[:, : self.coef.size], dtype=np.float64)
         return X if self.bounds is None else within(X, self.bounds)
@@ -140,7 +140,7 @@ class Slope(ABC):
     most: float
 
     @abstractmethod
-    def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, point: Point, X: Matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """ψ and ψ' of some records; NaN for those that are empty."""
 
 
@@ -163,12 +163,11 @@ class ClippedSlope(Slope):
     # of a column alone exceeds: an interval of twice a twelfth to each side would hold them all.
     bend, prior, most = 1.0, 0.5, 1.0 / 12.0
 
-    @property
-    def change(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """No label changes a residual by more than their range."""
-        return min(2.0 * self.largest, 1.0)
+    def __post_init__(self) -> None:
+        # No label changes a residual by more than their range.
+        object.__setattr__(self, "change", min(2.0 * self.largest, 1.0))
 
-    def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, point: Point, X: Matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The clipped residuals, and zero or one."""
         r = point.residuals(X, y)
         bend = np.abs(r) <= self.largest if self.huber else np.ones(r.size)
@@ -182,7 +181,7 @@ class LogisticSlope(Slope):
     # An interval of odds ratios from 1/e² to e² says little.
     largest, change, bend, prior, most = 1.0, 1.0, 0.25, 2.0, 1.0
 
-    def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, point: Point, X: Matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both from the log odds at the point."""
         p = 1.0 / (1.0 + np.exp(-np.clip(point.odds(X), -700.0, 700.0)))
         labels = np.asarray(y, np.float64)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.linalg import hadamard
 
-from privasso._types import Matrix
+from privasso._types import Matrix, Passed
 from privasso.queries import Ask
 
 #: Covariates, labels, and what the first record is.
@@ -96,7 +96,7 @@ class Program(ABC):
     labels_alone: ClassVar[bool] = False
 
     @abstractmethod
-    def __call__(self, ask: Ask, lam: float) -> Any:
+    def __call__(self, ask: Ask, lam: float) -> Passed:
         """Ask, and return what a model at λ is made of, or models at every λ."""
 
     @property

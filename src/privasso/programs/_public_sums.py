@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from privasso._types import Matrix
 from privasso.blocks import RowBlocks
 from privasso.programs._point import LogisticSlope, Point, TurnedRows, long_rows, squared_lengths
 from privasso.queries import HALF, Contribution, summed
@@ -25,11 +25,11 @@ _PER_OCTAVE, _OCTAVES = 16, 60
 class PublicSums(Contribution):
     """Sums of integers that some rows are made into."""
 
-    made: Callable[[Any], np.ndarray] = field(repr=False)
+    made: Callable[[Matrix], np.ndarray] = field(repr=False)
 
     most_rows = 1 << 15
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         return self.made(X).astype(np.int64)
 
     def of(self, table: RowBlocks) -> np.ndarray:
@@ -46,7 +46,7 @@ def public_curvature(
     Rows longer than `longest` are shrunk.
     """
 
-    def scaled(X: Any) -> np.ndarray:
+    def scaled(X: Matrix) -> np.ndarray:
         G = rows(X)
         weights = long_rows(G, longest)
         if point is not None:
@@ -59,7 +59,7 @@ def public_curvature(
 def far_moments(table: RowBlocks, rows: TurnedRows, mean: float) -> np.ndarray:
     """Σ u f fᵀ with u = (|f|²/mean)^1.5, mean the mean of |f|²: rows far away weigh most."""
 
-    def scaled(X: Any) -> np.ndarray:
+    def scaled(X: Matrix) -> np.ndarray:
         G = rows(X)
         ratio = np.maximum(squared_lengths(G) / mean, 1e-300)
         return G * np.minimum(ratio**0.75, _FAR**1.25 / np.sqrt(ratio))[:, None]
@@ -71,7 +71,7 @@ def longest_row(table: RowBlocks, rows: TurnedRows, mean: float) -> float:
     """A squared length above the mean that no row exceeds, and the longest nearly has."""
     last = _OCTAVES * _PER_OCTAVE
 
-    def counts(X: Any) -> np.ndarray:
+    def counts(X: Matrix) -> np.ndarray:
         ratio = np.maximum(squared_lengths(rows(X)) / mean, 1.0)
         at = np.minimum(np.ceil(_PER_OCTAVE * np.log2(ratio)), last)
         return np.bincount(at.astype(np.int64), minlength=last + 1)
@@ -88,7 +88,7 @@ def rows_below(table: RowBlocks, rows: TurnedRows, turns: np.ndarray) -> np.ndar
     largest = np.maximum(np.max(np.abs(turns), axis=0), 1e-300)
     T = np.rint(np.ldexp(turns / largest, _BITS))
 
-    def fourth_powers(X: Any) -> np.ndarray:
+    def fourth_powers(X: Matrix) -> np.ndarray:
         K = np.rint(np.ldexp(rows(X), _BITS))
         squares = np.minimum((np.ldexp(K @ T, -2 * _BITS) * largest) ** 2, 1.0)
         return np.rint(np.ldexp(squares**2, _FINE)).sum(axis=0)
@@ -97,11 +97,13 @@ def rows_below(table: RowBlocks, rows: TurnedRows, turns: np.ndarray) -> np.ndar
     return 1.0 / np.maximum(sums, 1e-300)
 
 
-def _products(table: RowBlocks, scaled: Callable[[Any], np.ndarray], longest: float) -> np.ndarray:
+def _products(
+    table: RowBlocks, scaled: Callable[[Matrix], np.ndarray], longest: float
+) -> np.ndarray:
     """Sums of products of rows that were scaled to lengths of `longest` at most."""
     bits = _BITS - math.ceil(math.log2(longest))
 
-    def products(X: Any) -> np.ndarray:
+    def products(X: Matrix) -> np.ndarray:
         K = np.rint(np.ldexp(scaled(X), bits))
         return (K.T @ K).ravel()
 

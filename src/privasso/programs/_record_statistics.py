@@ -54,6 +54,10 @@ class Products(Summand):
     rows: RecordMap = field(repr=False)
     weight: float
     radius: float
+    unit: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unit", 2 * self.half_unit)
 
     sentence = "noisy sums of products of covariates and labels"
     #: Products of so many rows are sums of integers below 2^53, which are exact in any order.
@@ -68,11 +72,6 @@ class Products(Summand):
     def half_unit(self) -> int:
         """Entries of h are rounded to multiples of 2^−half_unit."""
         return _BITS - math.ceil(math.log2(self.radius))
-
-    @property
-    def unit(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """That of products."""
-        return 2 * self.half_unit
 
     @cached_property
     def upper(self) -> tuple[np.ndarray, np.ndarray]:

@@ -10,14 +10,13 @@ that w‖f‖² ≤ R² and w‖f‖ ≤ R.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from privasso._types import Matrix
 from privasso.programs._point import Point, Slope, long_rows, squared_lengths
 from privasso.programs._records import empty_records
 from privasso.queries import ROUNDING, Neighbours, Summand
@@ -54,7 +53,7 @@ class ScoreSums(Summand):
         See `Summand`.
     """
 
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    rows: Callable[[Matrix], np.ndarray] = field(repr=False)
     n_columns: int
     point: Point = field(repr=False)
     slope: Slope
@@ -79,7 +78,7 @@ class ScoreSums(Summand):
         """Places of the entries of a matrix."""
         return np.triu_indices(self.n_columns)
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """KᵀK of integer rows √(wψ')f, and the sums and KᵀK of integer scores wψf.
 
         The sums of scores are in a smaller unit, in which their noise can be made.
@@ -154,10 +153,8 @@ class SizeSums(Summand):
     unit = 36
     most_rows = 1 << 15
 
-    @property
-    @abstractmethod
-    def steps(self) -> tuple[float, ...]:
-        """The lower ends of the intervals; sizes below the first are left out."""
+    #: The lower ends of the intervals; sizes below the first are left out.
+    steps: tuple[float, ...]
 
     def placed(self, sizes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Sums of weights, at most one each, by the interval of a size; nothing of NaN."""
@@ -190,13 +187,13 @@ class RowCounts(SizeSums):
         See `Summand`.
     """
 
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
-    steps: tuple[float, ...] = ()  # pyright: ignore[reportIncompatibleMethodOverride]
+    rows: Callable[[Matrix], np.ndarray] = field(repr=False)
+    steps: tuple[float, ...] = ()
     columns: np.ndarray | None = field(default=None, repr=False)
 
     sentence = "noisy counts of rows by their length"
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Counts between two steps, and beyond the last."""
         squares = squared_lengths(self.rows(X))
         squares[empty_records(np.asarray(y, np.float64))] = np.nan
@@ -222,14 +219,14 @@ class ResidualSums(SizeSums):
     """
 
     point: Point = field(repr=False)
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    rows: Callable[[Matrix], np.ndarray] = field(repr=False)
     radius: float
     columns: np.ndarray | None = field(default=None, repr=False)
 
     sentence = "noisy sums of the lengths of rows by the size of their residuals"
-    steps = STEPS  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+    steps = STEPS
 
-    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def sums(self, X: Matrix, y: np.ndarray) -> np.ndarray:
         """Sums between two steps, and beyond the last; nothing of empty records."""
         length = np.sqrt(squared_lengths(self.rows(X))) / self.radius
         return self.placed(np.abs(self.point.residuals(X, y)), np.minimum(length, 1.0))

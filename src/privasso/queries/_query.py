@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from hashlib import blake2b
 from types import MethodType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from privasso._types import Passed
 from privasso.accounting import Loss
 from privasso.blocks import Change, RowBlocks
 from privasso.queries._rounded_gaussian import BitSource
@@ -233,7 +234,7 @@ class Ask(ABC):
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows
-        self.transcript: list[tuple[Query, Any]] = []
+        self.transcript: list[tuple[Query, Passed]] = []
 
     def __call__(self, query: Query[Answer]) -> Answer:
         """Return the answer."""
@@ -350,7 +351,7 @@ class Replaying(Ask):
         Number of rows.
     """
 
-    def __init__(self, answers: Sequence[Any], n_rows: int) -> None:
+    def __init__(self, answers: Sequence[Passed], n_rows: int) -> None:
         super().__init__(n_rows)
         self._answers = answers
 

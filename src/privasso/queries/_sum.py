@@ -36,7 +36,7 @@ class Contribution(ABC):
         What records become before they are summed.
     """
 
-    sentence: ClassVar[str]
+    sentence: str
     most_rows: ClassVar[int | None] = _ENTRIES
     columns: np.ndarray | None = None
     view: View | None = None

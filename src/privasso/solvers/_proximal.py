@@ -23,7 +23,6 @@ finds either a minimiser or the proof that there is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -130,7 +129,7 @@ def _armijo(psi_at: Callable[[float], float], psi: float, slope: float) -> float
     return t
 
 
-_pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
+(_pstrf,) = get_lapack_funcs(("pstrf",), dtype=np.float64)
 
 
 def to_vertex(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from privasso._types import Passed
 from privasso._validation import generator, integer, real_array
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
@@ -76,7 +76,7 @@ def correlated_state_evolution(
     if ridge is not None:
         shaped = isinstance(ridge, ColumnNoise)
         Q = covariance_of(ridge, C).matrix() if shaped else ridge * np.eye(C.n_columns)
-    point: dict[str, Any] = {
+    point: dict[str, Passed] = {
         "model": model, "lam": lam, "noise": noise, "kappa": kappa,
         "ridge": 0.0 if ridge is None else ridge,
     }  # fmt: skip
@@ -91,7 +91,7 @@ def _exact(
     C: GivenCovariance,
     variances: FloatArray | None,
     eta: FloatArray | None,
-    point: dict[str, Any],
+    point: dict[str, Passed],
 ) -> FixedPoint:
     """Independent columns, by the closed form."""
     N = C.n_columns
@@ -117,7 +117,7 @@ def _simulated(
     n_draws: int,
     rng: np.random.Generator,
     start: tuple[float, float] | None,
-    point: dict[str, Any],
+    point: dict[str, Passed],
 ) -> FixedPoint:
     model, kappa = point["model"], point["kappa"]
     draws = Draws(model, point["lam"], point["noise"], n_draws, rng, eta, kappa, Q)

@@ -43,14 +43,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from privasso._types import Passed
+
 FloatArray = NDArray[np.float64]
 
 #: Compiles what Python calls.
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+_COMPILED: dict[str, Passed] = {"nogil": True, "cache": True, "error_model": "numpy"}
+kernel = njit(**_COMPILED)
 #: Compiles what only other kernels call, in less time.
-inner = njit(  # pyright: ignore[reportCallIssue]
-    nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+_COMPILED |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = njit(**_COMPILED)
 
 NONE: FloatArray = np.empty(0)
 _ROOT_HALF = math.sqrt(0.5)

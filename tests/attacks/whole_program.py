@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,27 @@ from numpy.typing import NDArray
 from privasso._files import check_regular
 from privasso._validation import integer
 from privasso.artefact import load
-from privasso.attacks._black_box import black_box, traces
-from privasso.attacks._result import Audit
+from privasso.attacks import Audit, black_box
 from privasso.privacy import Guarantee
 
 FloatArray = NDArray[np.float64]
 
-_KNOWLEDGE = (
-    "The attacker sees all numbers that the program writes into its result and prints, for a file "
-    "and for a neighbour of it, and has learned from earlier runs on both how they differ: each "
-    "run gets a score."
-)
+#: Digits of a number that are looked for in what a program writes.
+_DIGITS = 9
 #: Numbers with fewer digits occur by chance.
 _LEAST_DIGITS = 7
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What is found: the audit, and private numbers that are written digit by digit."""
+
+    audit: Audit
+    leaks: set[float]
+
+    @property
+    def passed(self) -> bool:
+        return self.audit.passed is True and not self.leaks
 
 
 def audit_command(
@@ -47,8 +55,7 @@ def audit_command(
     releases: SupportsIndex = 200,
     level: float = 0.01,
     fork: bool | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Audit:
+) -> Attacked:
     """Attack a program that reads a file and writes a model, by what it writes.
 
     It is run many times on the file and on a neighbour of it. All numbers in the model file and in
@@ -77,17 +84,6 @@ def audit_command(
         Import the program once and fork for each run, which is several times faster. It is done by
         default for ``privasso`` itself, where the system can fork. It needs a program that takes
         all its randomness from the operating system, and ``python -m MODULE`` or ``privasso``.
-    progress : callable, optional
-        Called with the number of runs done and in all.
-
-    Examples
-    --------
-    >>> audit_command("privasso fit table.csv", "table.csv", "neighbour.csv")
-    Traceback (most recent call last):
-    ...
-    ValueError: command must hold {data}, where the file goes
-
-    The page "Attack your own fit" has an example that runs a program.
     """
     words = shlex.split(command) if isinstance(command, str) else list(command)
     count = integer("releases", releases, minimum=20)
@@ -123,8 +119,6 @@ def audit_command(
                 }
             )
             out.unlink()
-            if progress is not None:
-                progress(done + 1, 2 * count)
     assert guarantee is not None
     # Which numbers there are is learned from the first half too.
     half = count // 2
@@ -143,16 +137,29 @@ def audit_command(
         name="the record in which the files differ",
         shape=(rows, columns),
     )
-    leaks = ()
-    if leaked:
-        one = len(leaked) == 1
-        what = "1 private number stands" if one else f"{len(leaked)} private numbers stand"
-        leaks = (f"{what} digit by digit in what the program writes.",)
-    return replace(result, knowledge=_KNOWLEDGE, leaks=leaks)
+    return Attacked(result, leaked)
+
+
+def traces(written: Iterable[str], secrets: FloatArray) -> list[float]:
+    """Return the secret numbers whose leading digits stand in any of the texts.
+
+    Use secrets with many digits, such as labels drawn at random: numbers like 0.5 occur by chance.
+    """
+    found = set()
+    for text in written:
+        for number in re.findall(r"\d+\.?\d*(?:[eE][-+]?\d+)?", text):
+            found.add(_leading(float(number)))
+    return [float(x) for x in np.asarray(secrets).ravel() if _leading(abs(float(x))) in found]
+
+
+def _leading(number: float) -> str:
+    return f"{number:.{_DIGITS - 1}e}"
 
 
 @contextlib.contextmanager
-def _program(words: Sequence[str], fork: bool | None) -> Any:
+def _program(
+    words: Sequence[str], fork: bool | None
+) -> Iterator[Callable[[Sequence[str], Path, Path], list[str]]]:
     """A function that runs the command on files and returns the texts that it has written."""
     module, first = ("privasso", 1) if words[0] == "privasso" else (None, 3)
     if module is None and words[1:2] == ["-m"] and Path(words[0]).name.startswith("python"):
@@ -189,7 +196,7 @@ def _program(words: Sequence[str], fork: bool | None) -> Any:
 
 def _server(module: str) -> subprocess.Popen[str]:
     """A process that imports the module once, and forks for each run of it."""
-    program = [sys.executable, str(Path(__file__).with_name("_forked.py")), module]
+    program = [sys.executable, str(Path(__file__).with_name("forked.py")), module]
     # Threads do not survive a fork.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     pipe = subprocess.PIPE
@@ -263,7 +270,7 @@ def _collect(value: object, path: str, found: dict[str, float]) -> None:
             _collect(one, f"{path}/{name}", found)
 
 
-def _finite(number: Any) -> float:
+def _finite(number: float) -> float:
     try:
         return float(number)
     except OverflowError:

@@ -1,6 +1,6 @@
 """A program that is imported once and then run many times, each time in a process of its own.
 
-``python _forked.py MODULE`` reads a line for each run: a JSON list of two files for what is
+``python forked.py MODULE`` reads a line for each run: a JSON list of two files for what is
 printed, and the arguments. It forks; the child runs the module as ``python -m MODULE`` would. Only
 imports are shared between runs: the first child says which modules the program has imported.
 """
