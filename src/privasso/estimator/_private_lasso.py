@@ -110,7 +110,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         coefficients are zero with a probability of at least 95 %. That is so for labels and columns
         as `select_lam` and `selecting_lam` suppose them: normal labels that vary by at most a sixth
         of their range, for example. ``"auto"`` is ``"select"`` under `LabelDP` where the release
-        says that this loses at most 0.02 of R²; it is ``"predict"`` under `RecordDP`, and where
+        says that this loses at most 0.005 of R²; it is ``"predict"`` under `RecordDP`, and where
         columns were chosen first.
 
     Attributes

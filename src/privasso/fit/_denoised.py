@@ -119,7 +119,7 @@ class Denoised:
         return CoefficientPath(lams, coef, intercept, status)
 
     def choose(self, clock: Clock | None = None) -> float:
-        """Return the largest λ on a grid with ‖F(x̂ − m)‖² ≤ ¼ % of ‖Fm‖².
+        """Return the largest λ on a grid with ‖F(x̂ − m)‖² ≤ a thousandth of ‖Fm‖².
 
         Given the release, the expected squared error of coefficients x is ‖F(x − m)‖² plus a
         constant. So this is the sparsest model that predicts practically as well as the guess.

@@ -303,7 +303,7 @@ class LogisticLasso:
         return CoefficientPath(lams, coef, intercept, status)
 
     def choose(self, clock: Clock | None = None) -> float:
-        """Return the largest λ on a grid that loses at most ¼ % of the deviance explained by p.
+        """Return the largest λ of a grid that loses at most 0.1 % of the deviance explained by p.
 
         The loss above is the expected deviance of new labels if p are their probabilities, and
         least at the guess itself. It grows with λ, so the grid is bisected. If the clock expires

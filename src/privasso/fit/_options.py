@@ -71,7 +71,7 @@ class FitOptions:
         What λ is for where it is not a number. To predict, it is small, or the largest that loses
         practically nothing. To select, it is so large that all coefficients are zero with a chance
         of 95 per cent where labels have nothing to do with the columns. "auto" selects where labels
-        alone are private and their release says that it loses at most 0.02 of R².
+        alone are private and their release says that it loses at most 0.005 of R².
     among : int or None
         How many columns those of the fit were chosen from, if they were.
     """

@@ -32,7 +32,7 @@ from privasso.planning._screening_settings import (
     direct_r2,
     usual_screening,
 )
-from privasso.planning._settings import default_kappa, divided, interval_sensitivity
+from privasso.planning._settings import divided, interval_sensitivity
 from privasso.planning._shape import OptimalShape, optimal_shape
 
 __all__ = [
@@ -56,7 +56,6 @@ __all__ = [
     "check_screen",
     "clipped_law",
     "clipped_settings",
-    "default_kappa",
     "direct_r2",
     "divided",
     "interval_sensitivity",

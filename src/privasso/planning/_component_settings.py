@@ -35,7 +35,7 @@ from privasso.planning._clipped_rows import clipped_law
 from privasso.planning._objective_noise import label_sensitivity
 from privasso.planning._screening_forecast import ScreeningPrior, choice_chances
 from privasso.planning._screening_settings import ScreeningSettings
-from privasso.planning._settings import default_kappa
+from privasso.planning._settings import label_kappa
 from privasso.privacy import LabelDP
 from privasso.programs import column_blocks
 from privasso.queries import LABEL_REPLACED, Neighbours
@@ -169,9 +169,10 @@ class _Fit:
         deviations of labels come in turn; see `clipped_settings` for the formulas.
         """
         epsilon = self.budget.epsilon
-        kappa, t = default_kappa(epsilon), LABEL_RIDGE * epsilon
+        t, n = LABEL_RIDGE * epsilon, parts.shape[1]
         c = label_sensitivity(self.budget, t)
-        noise, ridge, n = (2.0 * kappa / c) ** 2, 1.0 / t, parts.shape[1]
+        kappa = label_kappa(epsilon, self.n_rows, n, self.budget.pair)
+        noise, ridge = (2.0 * kappa / c) ** 2, 1.0 / t
         a = self.n_rows * self.weight / self.length
         total = np.resize(_SIZES, missed.size) ** 2
         prior = total[:, None] * EXPLAINED * parts * self.length

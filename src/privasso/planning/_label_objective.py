@@ -20,7 +20,7 @@ from privasso.planning._release_mechanism import (
     why_infinite,
 )
 from privasso.planning._release_shape import release_shape
-from privasso.planning._settings import default_kappa
+from privasso.planning._settings import label_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber
 from privasso.programs import (
@@ -45,33 +45,35 @@ class LabelObjective(LabelMechanism):
     Attributes
     ----------
     privacy : LabelDP
-        Budget, κ, t and `level`; the last two are None as long as the rows are to decide on them.
+        Budget, κ, t and `level`; the last three are None as long as the rows are to decide on them.
     """
 
     privacy: LabelDP
 
-    @property
-    def kappa(self) -> float:
+    def kappa(self, rows: Covariates) -> float:
         """κ, as a part of the range of the labels."""
-        given = self.privacy.kappa
-        return default_kappa(self.privacy.epsilon) if given is None else given
+        privacy = self.privacy
+        if privacy.kappa is not None:
+            return privacy.kappa
+        return label_kappa(privacy.epsilon, *rows.shape, privacy.pair)
 
     def noise(self, n_rows: int) -> ObjectiveNoise:
         """Noise and ridge for whitened rows and labels in units of their range."""
         privacy = self.privacy
+        assert privacy.kappa is not None
         assert privacy.t is not None
         assert privacy.level is not None
-        return _noise(privacy, self.kappa, privacy.t, n_rows, privacy.level)
+        return _noise(privacy, privacy.kappa, privacy.t, n_rows, privacy.level)
 
     def shrink(self, rows: Covariates) -> float:
         """See `clipped_settings`."""
         if not rows.live.any():
             return 0.0
-        return clipped_settings(rows, self.kappa, self._sensitivities()).shrink
+        return clipped_settings(rows, self.kappa(rows), self._sensitivities()).shrink
 
     def r2(self, rows: Covariates) -> float:
         """What a fit of these rows can be expected to reach; see `clipped_r2`."""
-        return clipped_r2(rows, self.kappa, self._sensitivities())
+        return clipped_r2(rows, self.kappa(rows), self._sensitivities())
 
     def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
         """Scale the shape so that no row (√w f, √w) is larger than 1, and choose a ridge.
@@ -94,7 +96,7 @@ class LabelObjective(LabelMechanism):
         """Noise of the best covariance, and the ridge of the least expected error."""
         shape, t = release_shape(rows, shrink, roots=True), LABEL_RIDGE * self.privacy.epsilon
         if self.privacy.t is None and rows.live.any():
-            t = clipped_settings(rows, self.kappa, self._sensitivities(), (shrink,)).t
+            t = clipped_settings(rows, self.kappa(rows), self._sensitivities(), (shrink,)).t
         return self._scaled(rows, shape.covariance, shape.sigma_sum, t)
 
     def _scaled(
@@ -105,7 +107,8 @@ class LabelObjective(LabelMechanism):
         # The mean of the residuals of weighted rows is not the one that such a fit is about.
         wanted = privacy.level if rows.centred and rows.weights is None else False
         found = _level(privacy, rows.shape[0], wanted)
-        settled = LabelObjective(replace(privacy, level=found is not None))
+        decided = replace(privacy, kappa=self.kappa(rows), level=found is not None)
+        settled = LabelObjective(decided)
         noise = settled.noise(rows.shape[0])
         level = noise.sigma * self.privacy.units
         covariance, sigma_sum = stated(covariance.scaled(level**2)), sigma_sum * level
@@ -135,8 +138,9 @@ class LabelObjective(LabelMechanism):
         """T grows in proportion to ε, and κ as by default."""
         assert old.objective is not None
         before, ratio = old.objective, epsilon / self.privacy.epsilon
-        larger = default_kappa(epsilon) / default_kappa(self.privacy.epsilon)
-        kappa = min(max(MOST_LABEL_KAPPA, before.kappa), larger * before.kappa)
+        size = n_rows, old.covariance.size, self.privacy.pair
+        now, then = (label_kappa(one, *size) for one in (self.privacy.epsilon, epsilon))
+        kappa = min(max(MOST_LABEL_KAPPA, before.kappa), then / now * before.kappa)
         t, level = ratio * before.t, before.mu > 0.0
         noise = _noise(replace(self.privacy, epsilon=epsilon), kappa, t, n_rows, level)
         factor = noise.sigma / before.sigma

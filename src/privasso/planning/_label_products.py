@@ -20,7 +20,7 @@ from privasso.planning._release_mechanism import (
     why_infinite,
 )
 from privasso.planning._release_shape import ReleaseShape, release_shape, row_sample
-from privasso.planning._settings import default_kappa
+from privasso.planning._settings import label_kappa
 from privasso.privacy import LabelDP
 from privasso.programs import (
     Calibration,
@@ -131,6 +131,7 @@ class LabelProducts(LabelMechanism):
         summand = ProductSum(made, privacy.y_bounds, ProductSum.bits_for(mu, made.n_columns))
         question = NoisySum(summand, mu, privacy.pair)
 
+        kappa = label_kappa(privacy.epsilon, *rows.shape, privacy.pair)
         release = partial(
             as_release,
             rows,
@@ -139,7 +140,7 @@ class LabelProducts(LabelMechanism):
             unit=privacy.unit,
             times=mu / change / _ROUNDING,
         )
-        return ProductsProgram(question, default_kappa(privacy.epsilon), release)
+        return ProductsProgram(question, kappa, release)
 
 
 _JITTER = 1e-10

@@ -17,7 +17,7 @@ from privasso.planning._label_objective import LabelObjective
 from privasso.planning._label_products import LabelProducts
 from privasso.planning._objective_noise import calibrate_objective
 from privasso.planning._release_mechanism import AverageProducts, LabelMechanism, ReleaseMechanism
-from privasso.planning._settings import default_kappa, usual_lam, usual_row, usual_t
+from privasso.planning._settings import label_kappa, usual_lam, usual_row, usual_t
 from privasso.privacy import LabelDP, OnAverage, Privacy, Scales, check_kind
 from privasso.problem import Clipped
 from privasso.programs import Calibration, PerturbedObjective, Program, Release, widest_bounds
@@ -118,7 +118,7 @@ def labels_at_one_lam(privacy: LabelDP, rows: Covariates, loss: Clipped) -> Pert
             "mechanism and level out"
         )
     n, intercept = rows.shape[1], rows.centred
-    usual = loss.suited(default_kappa(privacy.epsilon))
+    usual = loss.suited(label_kappa(privacy.epsilon, *rows.shape, privacy.pair))
     noise = calibrate_objective(
         privacy.epsilon,
         privacy.delta,

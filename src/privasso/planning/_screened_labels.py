@@ -14,7 +14,7 @@ from privasso.planning._component_settings import PrincipalComponents, component
 from privasso.planning._label_objective import LabelObjective
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
 from privasso.planning._screening_settings import Screen, ScreeningSettings, usual_screening
-from privasso.planning._settings import default_kappa
+from privasso.planning._settings import label_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber
 from privasso.programs import LabelScreening, Level, Table, bounded_labels, for_label_choice
@@ -87,7 +87,9 @@ def budget_of_fit(
     True
     """
     left = settings.epsilon_left
-    kappa = default_kappa(left) if kappa is None else kappa
+    if kappa is None:
+        k = settings.columns + settings.components
+        kappa = label_kappa(left, n_rows, k, settings.neighbours)
     noise = calibrate_objective(
         settings.epsilon,
         settings.delta,

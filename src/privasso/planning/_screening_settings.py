@@ -42,7 +42,7 @@ from privasso.accounting import (
     sensitivity_for,
 )
 from privasso.planning._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
-from privasso.planning._settings import default_kappa, usual_t
+from privasso.planning._settings import label_kappa, usual_t
 from privasso.programs import LARGEST_ENTRY, Level
 from privasso.queries import EMPTIED, Neighbours
 
@@ -333,7 +333,8 @@ def _fitted_r2(
     chance: float = 1.0,
 ) -> float:
     """R² of a fit with the usual settings; a label that is replaced moves its residual by 2κ."""
-    kappa = default_kappa(epsilon) if neighbours.unit == "label" else None
+    labels = neighbours.unit == "label"
+    kappa = label_kappa(epsilon, n_rows, n_columns, neighbours) if labels else None
     each = 0.5 * c if neighbours.of_objective == "labels" else c
     return predicted_r2(prior, n_rows, n_columns, each, epsilon, chance=chance, t=t, kappa=kappa)
 

@@ -11,8 +11,8 @@ import numpy as np
 from privasso._tuned import (
     INTERVAL_PART,
     LABEL_KAPPA,
-    LABEL_KAPPA_EPSILON,
     LAM_PER_ROW,
+    LEAST_LABEL_KAPPA,
     LOGISTIC_LAM_PER_ROW,
     LOGISTIC_T,
     LONG_ROW,
@@ -39,6 +39,7 @@ from privasso.accounting import (
     gaussian_epsilon,
     sensitivity_for,
 )
+from privasso.queries import Neighbours
 
 #: Smallest range of the labels relative to half that of a column; the largest is its inverse.
 _SMALLEST = 1e-290
@@ -161,16 +162,20 @@ def check_units(bounds: np.ndarray, label_width: float) -> None:
         )
 
 
-def default_kappa(epsilon: float) -> float:
-    """The largest residual that is not clipped, as a part of the range of the labels.
+def label_kappa(epsilon: float, n_rows: int, n_columns: int, neighbours: Neighbours) -> float:
+    """κ of fits of labels: the largest residual that is not clipped, as a part of their range.
 
     A smaller one means less noise. But where labels are skewed, clipped residuals pull predictions
-    from the mean of the labels towards their median, which costs more than noise at large ε.
+    from the mean of the labels towards their median, which costs more than noise where rows are
+    many. There is a column of ones beside the others.
 
-    >>> default_kappa(1.0), default_kappa(12.0), default_kappa(1000.0)
-    (0.1, 0.2, 0.5)
+    >>> from privasso.queries import LABEL_REPLACED
+    >>> [round(label_kappa(1.0, m, 9, LABEL_REPLACED), 3) for m in (200, 1000, 8000, 10**6)]
+    [0.1, 0.1, 0.2, 0.25]
     """
-    return min(MOST_LABEL_KAPPA, LABEL_KAPPA * max(1.0, math.sqrt(epsilon / LABEL_KAPPA_EPSILON)))
+    many = epsilon * n_rows / (MANY_ROWS * (n_columns + 1))
+    least = LEAST_LABEL_KAPPA[neighbours.relation]
+    return min(max(LABEL_KAPPA * many ** (1.0 / 3.0), least), MOST_LABEL_KAPPA)
 
 
 Planned = TypeVar("Planned")

@@ -45,7 +45,8 @@ class LabelDP(Formal):
         than 2^28 entries, for ε > 50, and for a noise design that is given.
     kappa : float, optional
         Of objective perturbation: the largest residual that is not clipped, as a part of the
-        range of the labels. By default 0.1, and 0.1·√(ε/3) for ε > 3, at most 0.5.
+        range of the labels. By default 0.1·(m/100)^(1/3), m = ε times the rows for each column,
+        but at most 0.25, and at least 0.1, or 0.08 where a label is emptied.
     t : float, optional
         Of objective perturbation: squared length of a row over the ridge. By default it is chosen
         from the covariates, see `clipped_settings`.
