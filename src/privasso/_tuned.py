@@ -76,6 +76,8 @@ LOGISTIC_T, MOST_LOGISTIC_T, LOGISTIC_LAM_PER_ROW = 0.5, 1.5, 2e-4
 #: residuals cost more. 27 real tables at ε = 1, 3, 10.
 LABEL_KAPPA, MOST_LABEL_KAPPA = 0.1, 0.25
 LEAST_LABEL_KAPPA: Final = {"emptied": 0.08, "replaced": 0.1}
+#: With more columns than rows the least κ grows with √ε from here on. Simulated tables at ε = 10.
+WIDE_KAPPA_EPSILON = 3.0
 #: Values of t to choose from, relative to ε, and the one where there are no rows to choose it for.
 LABEL_RIDGES, LABEL_RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), 0.1
 #: A larger ridge is preferred to one that is better by no more than this part: the smaller the

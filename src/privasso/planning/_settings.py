@@ -31,6 +31,7 @@ from privasso._tuned import (
     STANDARD_REACH,
     STANDARD_ROW,
     T_POWER,
+    WIDE_KAPPA_EPSILON,
 )
 from privasso.accounting import (
     GaussianLoss,
@@ -167,7 +168,8 @@ def label_kappa(epsilon: float, n_rows: int, n_columns: int, neighbours: Neighbo
 
     A smaller one means less noise. But where labels are skewed, clipped residuals pull predictions
     from the mean of the labels towards their median, which costs more than noise where rows are
-    many. There is a column of ones beside the others.
+    many. There is a column of ones beside the others. With more columns than rows small residuals
+    are no sign of few errors, and at a large ε more is lost by clipping than by noise.
 
     >>> from privasso.queries import LABEL_REPLACED
     >>> [round(label_kappa(1.0, m, 9, LABEL_REPLACED), 3) for m in (200, 1000, 8000, 10**6)]
@@ -175,6 +177,8 @@ def label_kappa(epsilon: float, n_rows: int, n_columns: int, neighbours: Neighbo
     """
     many = epsilon * n_rows / (MANY_ROWS * (n_columns + 1))
     least = LEAST_LABEL_KAPPA[neighbours.relation]
+    if n_columns > n_rows:
+        least *= max(1.0, math.sqrt(epsilon / WIDE_KAPPA_EPSILON))
     return min(max(LABEL_KAPPA * many ** (1.0 / 3.0), least), MOST_LABEL_KAPPA)
 
 
