@@ -287,7 +287,7 @@ class _Products:
     def add(self, G: np.ndarray, sign: int) -> None:
         if not len(G):
             return
-        self._kept[sign].append(np.floor(G * self._scale))
+        self._kept[sign].append(np.rint(G * self._scale))
         self._count[sign] += len(G)
         if self._count[sign] >= _GATHER:
             self._flush(sign)
