@@ -69,6 +69,7 @@ def test_sums_of_a_pass_are_those_of_rational_numbers(kappa, size):
     coarse = np.rint(G * 2.0 ** (grid - 4)).astype(int)
     removed = -coarse[~free].T @ coarse[~free]
     assert np.array_equal(sums.get("curved", np.zeros((5, 5), int)), removed)
+    assert sums["free"].tolist() == [free.sum()]
 
 
 def test_changes_of_the_second_derivatives_add_up():
