@@ -55,7 +55,7 @@ _asked = _Asked()
 
 @contextmanager
 def _limited(threads: int) -> Iterator[None]:
-    """Limit BLAS, which takes a tenth of a millisecond, unless it is limited to the same already."""
+    """Limit BLAS, which takes a tenth of a millisecond, unless it is limited so already."""
     before = _asked.threads
     if before == threads:
         yield
