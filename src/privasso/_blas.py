@@ -10,8 +10,9 @@ they are done.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from itertools import pairwise
 from math import ceil
@@ -43,15 +44,38 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class _Asked(threading.local):
+    """How many threads BLAS was limited to around what this thread does now; 0 for no limit."""
+
+    threads = 0
+
+
+_asked = _Asked()
+
+
+@contextmanager
+def _limited(threads: int) -> Iterator[None]:
+    """Limit BLAS, which takes a tenth of a millisecond, unless it is limited so already."""
+    before = _asked.threads
+    if before == threads:
+        yield
+        return
+    _asked.threads = threads
+    try:
+        with _controller().limit(limits=threads, user_api="blas"):
+            yield
+    finally:
+        _asked.threads = before
+
+
 def one_thread() -> AbstractContextManager[object]:
     """A context in which BLAS runs on the calling thread alone."""
-    return _controller().limit(limits=1, user_api="blas")
+    return _limited(1)
 
 
 def threads_for(flops: float) -> AbstractContextManager[object]:
     """A context in which BLAS uses one thread for a small job and all threads for a large one."""
-    limits = 1 if flops < SERIAL_BELOW else n_threads()
-    return _controller().limit(limits=limits, user_api="blas")
+    return _limited(1 if flops < SERIAL_BELOW else n_threads())
 
 
 def run_parts(tasks: list[Callable[[], None]], clock: Clock) -> None:
@@ -72,7 +96,10 @@ def product(A: Matrix, B: np.ndarray) -> np.ndarray:
     out = np.empty((A.shape[0], B.shape[1]), dtype=np.result_type(A.dtype, B.dtype))
 
     def fill(lo: int, hi: int) -> None:
-        out[:, lo:hi] = A @ B[:, lo:hi]
+        if isinstance(A, np.ndarray) and hi - lo == B.shape[1]:
+            np.matmul(A, B, out=out)  # without a copy
+        else:
+            out[:, lo:hi] = A @ B[:, lo:hi]
 
     _in_shares(B.shape[1], A.shape, fill)
     return out

@@ -66,9 +66,10 @@ def test_sums_of_a_pass_are_those_of_rational_numbers(kappa, size):
     allowed = 2 * 60 * Fraction(radius) / Fraction(2) ** setting.unit
     for found, true in zip(pulled(sums["pull"]), exact, strict=True):
         assert abs(found / unit - true) <= allowed
-    coarse = np.floor(G * 2.0 ** (grid - 4)).astype(int)
+    coarse = np.rint(G * 2.0 ** (grid - 4)).astype(int)
     removed = -coarse[~free].T @ coarse[~free]
     assert np.array_equal(sums.get("curved", np.zeros((5, 5), int)), removed)
+    assert sums["free"].tolist() == [free.sum()]
 
 
 def test_changes_of_the_second_derivatives_add_up():

@@ -103,7 +103,7 @@ def minimise_exactly(
     if problem.lost > tuned.EXACT_HOPELESS * distance * problem.ridge:
         distance = 2.0 * problem.lost / problem.ridge
     with one_thread():
-        run = _Run(problem, first["curved"], next_pass)
+        run = _Run(problem, first, next_pass)
         here = run.point(FixedPoint((0,) * n, problem.point_bits(distance)), first)
         best, reached = here, run.distance(here)
         while reached > distance and run.n_passes < tuned.EXACT_PASSES:
@@ -116,11 +116,12 @@ def minimise_exactly(
 
 class _Run(Steps):
     def __init__(
-        self, problem: ExactProblem, curved: np.ndarray, next_pass: Callable[[PassState], Sums]
+        self, problem: ExactProblem, first: Sums, next_pass: Callable[[PassState], Sums]
     ) -> None:
         super().__init__(problem.thresholds)
         self.problem, self._next = problem, next_pass
-        self._curved = self._everything = curved
+        self._curved = self._everything = first["curved"]
+        self._free = max(tuned.EXACT_LEAST_FREE, float(first["free"][0]) / problem.n_rows)
         self._known_at: FixedPoint | None = None
         self.n_passes = 1
         self._eta = [Fraction(e) for e in problem.eta.tolist()]
@@ -149,7 +150,9 @@ class _Run(Steps):
 
     def step(self, at: ExactPoint) -> ExactPoint:
         """Return a point where P is lower, and the matrix of second derivatives there."""
-        direction, zeros = self.direction(at, self._hessian(self._curved))
+        # Of the first point it is known how many rows count there, but not which.
+        curved = self._free * self._everything if self._known_at is None else self._curved
+        direction, zeros = self.direction(at, self._hessian(curved))
         start = self.slope(at, direction, sign=1)
         # So far the slope is certainly not positive: with all rows it rises the most.
         low = min(-start / self._steepness(self._everything, direction), 1.0)

@@ -119,7 +119,7 @@ def pass_sums(
     """The sums at the point of the state; see the top of this file."""
     n, width = setting.n_columns, digit_width(setting.n_columns)
     points = [_Point(setting, x, width) for x in (state.x, state.before) if x is not None]
-    pull = np.zeros((3, n, 2), dtype=np.int64)
+    pull, n_free = np.zeros((3, n, 2), dtype=np.int64), np.zeros(1, dtype=np.int64)
     gathered = _Products(n, setting.grid)
     step = max(1, min(_MOST_ROWS, _BLOCK // n))
     # Products with few columns are as fast on one thread; several blocks run side by side instead.
@@ -130,13 +130,14 @@ def pass_sums(
                 G, labels = _prepared(prepare, X, y, start, stop)
                 (psi, free), *earlier = _clipped(points, G, labels)
                 pull += _halves(_times_digits(G, psi, setting.grid))
+                n_free += np.count_nonzero(free)
                 if state.fresh:
                     gathered.add(G, 1)
                     continue
                 was = earlier[0][1] if earlier else np.ones_like(free)
                 gathered.add(G[free & ~was], 1)
                 gathered.add(G[was & ~free], -1)
-    return {"pull": pull, **gathered.sums()}
+    return {"pull": pull, "free": n_free, **gathered.sums()}
 
 
 def _prepared(prepare: Prepare | None, X: np.ndarray, y: np.ndarray, start: int, stop: int) -> Rows:
@@ -287,7 +288,7 @@ class _Products:
     def add(self, G: np.ndarray, sign: int) -> None:
         if not len(G):
             return
-        self._kept[sign].append(np.floor(G * self._scale))
+        self._kept[sign].append(np.rint(G * self._scale))
         self._count[sign] += len(G)
         if self._count[sign] >= _GATHER:
             self._flush(sign)

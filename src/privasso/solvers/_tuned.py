@@ -278,6 +278,8 @@ TOGETHER_HALVINGS, TOGETHER_SAME = 12, 1e-13
 EXACT_STEP, EXACT_PASSES = 1e-10, 60
 #: Rounding in units of the distance to reach, beyond which the distance is given up.
 EXACT_HOPELESS = 4.0
+#: Least part of the rows that is taken to count at the first step.
+EXACT_LEAST_FREE = 0.1
 #: Most a slope may have turned up at the end of a step, relative to its start.
 EXACT_TURNED = 0.5
 
