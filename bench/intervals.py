@@ -388,8 +388,7 @@ def summary(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     keys = ["where", "rows", "private", "epsilon"]
     for of, some in one.group_by(keys, maintain_order=True):
         lines.append(dict(zip(keys, of, strict=True)) | _over(some))
-    for kind in KINDS:
-        some = one.filter(pl.col("private") == kind)
+    for (kind,), some in one.group_by(["private"], maintain_order=True):
         lines.append(
             {"where": "all", "rows": "all", "private": kind, "epsilon": "all"} | _over(some)
         )
