@@ -24,7 +24,7 @@ def test_a_model_holds_the_range_that_was_found(kind, capsys):
     assert stated["y_low"] < y.mean() < stated["y_high"]
     assert stated["y_high"] - stated["y_low"] < 20 * y.std()
     said = capsys.readouterr().out
-    assert "noisy counts of the labels, which give their range" in said
+    assert "the range of the labels, chosen with noise" in said
     assert "--private-y-bounds" in Path("report.html").read_text(encoding="utf-8")
 
 
@@ -32,7 +32,7 @@ def test_a_model_holds_the_range_that_was_found(kind, capsys):
 def test_a_dry_run_speaks_of_parts_of_the_range(kind, capsys):
     fit(f"{kind} --private-y-bounds --dry-run")
     said = capsys.readouterr().out
-    assert "noisy counts of the labels, which give their range" in said
+    assert "the range of the labels, chosen with noise" in said
     assert "Labels are clipped to" not in said
     assert "ε = 4 instead of 2" in said
     assert "half as wide" not in said  # nobody gives the bounds

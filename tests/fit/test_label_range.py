@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 from sklearn.linear_model import LinearRegression
 
 import privasso as pv
@@ -13,7 +15,14 @@ from privasso.accounting._composed import compose_losses
 from privasso.blocks import LabelsWithin, RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.programs import LabelRange
-from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, Neighbours, bit_source
+from privasso.queries import (
+    EMPTIED,
+    LABEL_REPLACED,
+    Answering,
+    Neighbours,
+    bit_source,
+    declared,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 N = 4
@@ -84,7 +93,7 @@ def test_the_statement_holds_for_all_questions_and_has_the_range(kind):
     assert 0.5e-6 < compose_losses(stated.losses).delta(1.0) <= 1.01e-6  # by other code
     low, high = stated.label_bounds or (0.0, 0.0)
     assert low < 5.0 < high
-    assert "noisy counts of the labels, which give their range" in stated.released
+    assert "the range of the labels, chosen with noise" in stated.released
     assert not any("bounds of the labels" in one or "label bounds" in one
                    for one in stated.assumptions)  # fmt: skip
     plan = plan_for(X, FitOptions(KINDS[kind](y_bounds="private")))
@@ -195,7 +204,7 @@ def test_audits_know_the_likelihood_of_the_range(kind):
     X, y = table(60)
     found = pv.audit(KINDS[kind](y_bounds="private"), X, y, records=[3], releases=40, rng=0)
     assert found.passed
-    assert "noisy counts of the labels, which give their range" in found.guarantee.released
+    assert "the range of the labels, chosen with noise" in found.guarantee.released
 
 
 @pytest.mark.parametrize("labels", [0.0, 7.0, 5e-324, 1e300, math.inf, math.nan])
@@ -215,3 +224,52 @@ def test_a_budget_that_cannot_be_shared_is_said_to_be_too_small(kind):
     privacy = replace(KINDS[kind](y_bounds=(0.0, 9.0)), epsilon=1e-9)
     with pytest.raises(ValueError, match="this budget is too small to be shared"):
         pv.PrivateLasso(privacy=privacy, intervals=True).fit(X, y)
+
+
+def votes(pair):
+    """Both questions as they are asked for a table of so many rows, with what they claim."""
+    asked = declared(LabelRange(0.05, pair), 300)
+    return [query.query for query in asked]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("pair", [EMPTIED, LABEL_REPLACED])
+def test_no_label_moves_votes_by_more_than_is_claimed(pair):
+    """Against the largest difference between any two labels, or none, in integers."""
+    tried = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-19, 3e-19, -7.5, 1e300, math.inf, -math.inf, math.nan]
+    tried += (2.0 ** np.arange(-66, 67)).tolist() + (-(2.0 ** np.arange(-66.5, 67))).tolist()
+    for choice in votes(pair):
+        worth = np.array([choice.scores.sums(np.array([[y]]), np.array([y])) for y in tried])
+        assert np.issubdtype(worth.dtype, np.integer)
+        claim = Fraction(choice.scale) * Fraction(choice.choices.epsilon_each)
+        largest = 0
+        for k, one in enumerate(worth):
+            others = worth[tried.index(math.nan) :][:1] if pair == EMPTIED else worth[k:]
+            moved = others - one
+            largest = max(largest, int((moved.max(axis=1) - moved.min(axis=1)).max()))
+        assert 0.9 * claim < largest <= claim
+
+
+def test_intervals_are_chosen_with_the_probabilities_of_an_exponential_mechanism():
+    y = 10.0 + np.random.default_rng(0).standard_normal(60)
+    choice = votes(EMPTIED)[1]
+    rows = RowBlocks.of_arrays(y[:, None], y)
+    source = bit_source(np.random.default_rng(1))
+    drawn = [int(one[0]) for one in choice.draws(rows, 4000, source)]
+    log_odds = choice.sizes(rows) / choice.scale
+    chance = np.exp(log_odds - log_odds.max())
+    best = np.argsort(-chance)[:5]
+    expected = 4000 * np.append(chance[best], chance.sum() - chance[best].sum()) / chance.sum()
+    counts = [drawn.count(k) for k in best.tolist()]
+    assert chisquare([*counts, 4000 - sum(counts)], expected).pvalue > 1e-3
+
+
+def test_a_range_of_few_labels_is_seldom_far_off():
+    """In any unit, and with the smallest part of the budget for the fit that there is."""
+    asks, off = LabelRange.of_budget(0.2367, LABEL_REPLACED, 200, centred=True), 0
+    for unit, shift in ((1.0, 0.0), (1e-9, 3.0), (1e12, 8.0)):
+        y = unit * (shift + np.random.default_rng(2).standard_normal(200))
+        for seed in range(70):
+            within = found(y, asks.mu, LABEL_REPLACED, seed)
+            clipped = np.mean((y < within.low) | (y > within.high))
+            off += bool(clipped > 0.5 or within.width > 30.0 * np.std(y))
+    assert off <= 2

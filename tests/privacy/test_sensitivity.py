@@ -29,7 +29,7 @@ BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
 MIXED = ["0/1", (-1.0, 2.0), "0/1", (0.0, 2.0)]
 NAN, INF = np.nan, np.inf
 ROWS, CENTRE, LEVEL, PRODUCTS = "pulls", "ClippedLabels", "ResidualSum", "ProductSum"
-COUNTS, SCALES, MOMENTS, PARTS = "MagnitudeCounts", "ScaleSums", "Products", "PartCounts"
+COUNTS, SCALES, MOMENTS = "MagnitudeCounts", "ScaleSums", "Products"
 #: Fits of whole records: settings, options, storages, and the queries that they must have.
 DENSE = ("array", "fortran", "float32")
 PLAIN = (*DENSE, "memmap", "blocks", "genotypes", "many genotypes")
@@ -234,7 +234,7 @@ def test_no_label_moves_the_range_of_all_labels_by_more(tmp_path):
     relation: Relation = "emptied"
     for storage in ("array", "csr", "blocks", "memmap"):
         found = largest_squares(objective, storage, EXTREME, tmp_path)
-        assert found.keys() == {COUNTS, PARTS}
+        assert found.keys() == {"choice"}
         assert 0.4 < max(found.values()) <= 1
     relation, found = "replaced", {}
     X, y = table(np.random.default_rng(0))

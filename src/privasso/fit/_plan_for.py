@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from privasso._covariates import covariates
 from privasso._tuned import MOST_COMPONENTS, WIDE_PART
 from privasso._types import Matrix
-from privasso.accounting import Loss
+from privasso.accounting import GaussianLoss, Loss
 from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import COMPUTED, plan_fit
 from privasso.fit._options import FitOptions
@@ -312,14 +312,14 @@ def _divided(
             )
         left = math.sqrt(privacy.mu**2 - mu**2)  # beside intervals
         asks = LabelRange.of_budget(left, privacy.pair, X.shape[0], centred=options.fit_intercept)
-    before = 0.0 if asks is None else asks.mu
+    beside = () if asks is None else asks.losses
 
     def alone(share: float) -> tuple[Plan, tuple[Loss, ...]]:
         part = replace(options, privacy=privacy.within(share), ledger=None)
         found = _alone(X, part, sample_weight, seeded, names)
         return found, found.guarantee.losses
 
-    inner = divided(epsilon, delta, math.hypot(mu, before), alone)
+    inner = divided(epsilon, delta, (*beside, *((GaussianLoss(mu),) if mu else ())), alone)
     inner_options = replace(inner.options, ledger=options.ledger)
     whole = replace(inner, options=inner_options, mu=mu, range=asks)
     asked, stated = declared(whole.program, whole.shape[0]), inner.guarantee

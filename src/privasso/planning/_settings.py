@@ -34,6 +34,7 @@ from privasso._tuned import (
     WIDE_KAPPA_EPSILON,
 )
 from privasso.accounting import (
+    ChoiceLoss,
     GaussianLoss,
     Loss,
     delta_together,
@@ -199,22 +200,21 @@ def interval_sensitivity(epsilon: float, delta: float) -> float:
 def divided(
     epsilon: float,
     delta: float,
-    mu: float,
+    beside: tuple[GaussianLoss | ChoiceLoss, ...],
     plan: Callable[[float], tuple[Planned, tuple[Loss, ...]]],
 ) -> Planned:
-    """The fit with the largest ε' that leaves room for a Gaussian release of sensitivity μ.
+    """The fit with the largest ε' that leaves room for what is asked beside it.
 
-    ``plan(ε')`` returns a fit and its losses. Together with the release they are within (ε, δ),
+    ``plan(ε')`` returns a fit and its losses. Together with those beside they are within (ε, δ),
     which is computed from the losses themselves.
     """
-    beside = GaussianLoss(mu)
-    whole = sensitivity_for(epsilon, delta)
+    whole, mu = sensitivity_for(epsilon, delta), math.hypot(*(loss.mu for loss in beside))
     share = gaussian_epsilon(delta, math.sqrt(max(whole**2 - mu**2, 1e-6 * whole**2)))
     goal, low, high, found = math.log1p(-0.5 * _UNUSED), 0.0, epsilon, None
     before: tuple[float, float] | None = None
     for _ in range(_TRIED if share > 0.0 else 0):
         one, losses = plan(share)
-        spent = delta_together((*losses, beside), 1, epsilon)
+        spent = delta_together((*losses, *beside), 1, epsilon)
         off = math.log(max(spent, 1e-300) / delta)
         if off <= 0.0:
             low, found = share, one

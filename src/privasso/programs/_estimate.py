@@ -9,7 +9,6 @@ the only step that reads the data; ranges are chosen from the noisy counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,8 +28,6 @@ COUNT_BITS = 34
 #: A column is found where so many neighbouring bins are too full for noise. One false column, with
 #: a range far from its values, would spoil the fit: the probability of one among all is below this.
 _WINDOWS, _FALSE = (1, 3), 1e-4
-#: Further bins together where the likeliest range is taken, as of labels over many magnitudes.
-_WIDEST = 7
 #: A range is made twice as wide only for this part of the rows, or so many deviations of noise.
 _PART, _TIMES = 0.005, 1.5
 #: Where noise can hide more than this part of the rows in a bin, ranges are made wider.
@@ -95,21 +92,19 @@ class Magnitudes:
         counts = ask(query).reshape(len(bounds), -1)
         return cls(counts, math.ldexp(float(query.deviations[0]), -COUNT_BITS), ask.n_rows)
 
-    def ranges(self, *, certain: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Low and high of each column, and which columns were found at all.
 
         A column is found where one or three neighbouring magnitudes hold more than noise explains
         in any of all columns, up to a probability of 1e-4. From the fullest of them the range
         grows by factors of two; each must bring 0.5 % of the rows and 1.5 deviations of noise.
         A side of zero with next to no rows is left out, and so is the inner half of the other
-        side. A column that is not found has the range (0, 0), or the likeliest one if it need not
-        be certain.
+        side. A column that is not found has the range (0, 0).
         """
         below, above = self.counts[:, :_BINS], self.counts[:, _BINS + 1 :]
         zero = self.counts[:, _ZERO]
         both = below + above
-        windows = _WINDOWS if certain else (*_WINDOWS, _WIDEST)
-        first, found = self._fullest(below, above, windows)
+        first, found = self._fullest(below, above)
         top = self._grown(both, first)
         seen = np.zeros_like(both)
         place = np.arange(_BINS)
@@ -127,13 +122,10 @@ class Magnitudes:
             inner = np.sum(np.where(last, 0.0, seen * part), axis=1) + zero
             half = empty & (inner < few)
             ranges[half, 1 - side] = 0.5 * ranges[half, side]
-        if certain:
-            ranges[~found] = 0.0
+        ranges[~found] = 0.0
         return ranges, found
 
-    def _fullest(
-        self, below: np.ndarray, above: np.ndarray, windows: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _fullest(self, below: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The fullest bin of the fullest window, and whether noise alone would not fill it.
 
         Windows of one bin and of several, on one side of zero or on both, are compared by how many
@@ -143,7 +135,7 @@ class Magnitudes:
         rows, tests = np.arange(n), 0
         best, first = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
         for counts, bins in ((below, 1), (above, 1), (below + above, 2)):
-            for window in windows:
+            for window in _WINDOWS:
                 sums = sliding_window_view(counts, window, axis=1).sum(axis=2)
                 sums /= math.sqrt(bins * window) * self.sigma
                 tests += sums.size
