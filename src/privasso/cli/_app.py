@@ -18,7 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, TextIO, cast
+from typing import Annotated, TextIO, cast, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -284,21 +284,23 @@ class _Interrupted(BaseException):
 def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     """The same command with --quiet, which keeps the notes of a `KeyboardInterrupt`.
 
-    A parameter that is a dataclass stands for its fields, which have annotations of their own.
+    A parameter that is a dataclass stands for its fields, which have annotations of their own, or
+    for those of them that its annotation names.
     """
     kind, parameters, groups = inspect.Parameter.KEYWORD_ONLY, [], {}
     for each in parameters_of(command):
-        if dataclasses.is_dataclass(each.annotation):
-            groups[each.name] = each.annotation
-            parameters += parameters_of(each.annotation)
+        group, *some = get_args(each.annotation) or [each.annotation]
+        if dataclasses.is_dataclass(group):
+            own = parameters_of(group, *some)
+            groups[each.name] = group, [one.name for one in own]
+            parameters += own
         else:
             parameters.append(each)
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
 
     def run(**given: object) -> None:
         quiet = bool(given.pop("quiet", False))
-        for name, group in groups.items():
-            fields = [each.name for each in dataclasses.fields(group)]
+        for name, (group, fields) in groups.items():
             given[name] = group(**{each: given.pop(each) for each in fields})
         try:
             with silence() if quiet and not given.get("as_json") else contextlib.nullcontext():

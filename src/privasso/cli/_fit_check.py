@@ -5,15 +5,13 @@ What the library refuses anyway, in words that begin with the argument, is not r
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from privasso._text import escaped
 from privasso._types import Matrix, Passed
 from privasso.cli._fit import FitSettings
-from privasso.cli._options import label_budget, named, option_name
+from privasso.cli._options import named, option_name
 from privasso.encoding import Dictionary
 from privasso.fit import Plan
-from privasso.privacy import OnAverage, Privacy, RecordDP
+from privasso.privacy import LabelDP, OnAverage, Privacy, RecordDP
 from privasso.tables import open_table
 
 #: Options that were decided when a kept release was made.
@@ -167,9 +165,13 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
             raise ValueError("--on-average needs --sigma, the level of the noise, or --design")
         return OnAverage(level)
     if settings.label_dp:
-        budget = label_budget(True, epsilon, delta, y_bounds)
-        assert budget is not None
-        return replace(budget, **_given(settings, "mechanism", "neighbours", "kappa", "t"))
+        if epsilon is None or delta is None or y_bounds is None:
+            raise ValueError(
+                "--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH; choose the bounds "
+                "before looking at the labels"
+            )
+        more = _given(settings, "mechanism", "neighbours", "kappa", "t")
+        return LabelDP(epsilon, delta, y_bounds, **more)
     unbounded = settings.bounds is None and not settings.genotypes
     if epsilon is None or delta is None or y_bounds is None or unbounded:
         raise ValueError(

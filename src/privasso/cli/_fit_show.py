@@ -122,11 +122,11 @@ def _loud(text: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
 
 
-def command_of(name: str, settings: Passed) -> str:
+def command_of(name: str, *groups: Passed) -> str:
     """The command that does this again, with the options that were given, one per line."""
-    lines = [_words("privasso", name, *_data(settings))]
-    for field in fields(settings):
-        option, value = option_name(field.name), getattr(settings, field.name)
+    lines = [_words("privasso", name, *(word for one in groups for word in _data(one)))]
+    for group, field in ((one, field) for one in groups for field in fields(one)):
+        option, value = option_name(field.name), getattr(group, field.name)
         if field.name in ("data", "force") or value in (field.default, []):
             continue
         if value is True:
