@@ -24,7 +24,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from privasso._text import escaped
-from privasso._types import Passed
+from privasso._types import Foreign
 from privasso._version import __version__
 from privasso.cli._audit import audit
 from privasso.cli._bounds import bounds
@@ -49,7 +49,7 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 
-def _plain(option: Passed) -> Passed:
+def _plain(option: Foreign) -> Foreign:
     """The option --help, of which no page says that it takes a value."""
     if option is not None:
         option.metavar = ""
@@ -221,7 +221,7 @@ def _is_solve_error(error: Exception) -> bool:
     return isinstance(error, kinds)
 
 
-def _usage(error: Passed) -> object:
+def _usage(error: Foreign) -> object:
     """The sentence of an error; of a wrong option, with the command that explains it."""
     if not _is_usage_error(error):
         return error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 from privasso._text import aligned, finite
-from privasso._types import Passed
+from privasso._types import Found, Passed
 from privasso.cli._fit import FitSettings
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
@@ -127,7 +127,7 @@ def design(
     with Outputs(reads=files_read(columns.scales), force=files.force) as outputs:
         outputs.claim("--out", files.out, DESIGN)
         with working("Searching", quiet=as_json):
-            best: Passed = optimal_design(
+            best: Found = optimal_design(
                 model, target, lam=ask.lam, family=ask.family, n_features=n_features,
                 scale_error=ask.scale_error, rng=columns.seed,
             )  # fmt: skip
@@ -160,12 +160,12 @@ _USELESS = (
 )
 
 
-def _kind(best: Passed) -> tuple[bool, bool]:
+def _kind(best: Found) -> tuple[bool, bool]:
     """Whether it is objective perturbation, and whether columns are correlated."""
     return hasattr(best, "kappa"), best.point.model.covariance is not None
 
 
-def _record(best: Passed) -> dict[str, object]:
+def _record(best: Found) -> dict[str, object]:
     """The design as plain values; null where a number is not finite."""
     from privasso.noise import noise_to_dict
 
@@ -187,7 +187,7 @@ def _record(best: Passed) -> dict[str, object]:
     return {name: computed[name]() if name in computed else plain[name] for name in names}
 
 
-def _compared(best: Passed) -> Passed:
+def _compared(best: Found) -> Found:
     """The designs beside this one: by their names, or for correlated columns in a list."""
     if _kind(best)[1]:
         rows = best.comparison().iter_rows(named=True)
@@ -195,13 +195,13 @@ def _compared(best: Passed) -> Passed:
     return {name: _numbers(one, one.ratio) for name, one in best.comparison.items()}
 
 
-def _numbers(one: Passed, ratio: float) -> dict[str, float | None]:
+def _numbers(one: Found, ratio: float) -> dict[str, float | None]:
     sigma = one.noise.sigma if hasattr(one, "noise") else one.sigma
     numbers = {"E": one.E, "lam": one.lam, "sigma": sigma, "onavekl": one.onavekl()}
     return {name: finite(x) for name, x in (numbers | {"ratio": ratio}).items()}
 
 
-def _shape(best: Passed) -> str:
+def _shape(best: Found) -> str:
     """The shape: a power of C or of v, or the weight whose best shape it is."""
     gamma, correlated = getattr(best.noise, "gamma", None), _kind(best)[1]
     if type(best.noise).__name__ == "MatrixPower":
@@ -211,7 +211,7 @@ def _shape(best: Passed) -> str:
     return f"diagonal, v^{gamma:g}" if correlated else f"v^{gamma:.2f}"
 
 
-def _text(best: Passed, budget: LabelDP | None) -> str:
+def _text(best: Found, budget: LabelDP | None) -> str:
     """The design and what is predicted for it; `budget` is that of --label-dp."""
     from privasso.privacy import exactly, rounded_up
 
@@ -247,7 +247,7 @@ def _text(best: Passed, budget: LabelDP | None) -> str:
             "again from its own rows."
         )
     if not formal or correlated:
-        found: Passed = _compared(best)
+        found: Found = _compared(best)
         if not correlated:
             said.append(_against_isotropic(best))
             own = {"noise": "this design", **_numbers(best, 1.0)}

@@ -220,16 +220,15 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
             "--share is for what is found in the data before the fit, and nothing is; leave it "
             "out, or ask for private bounds, scales or a private shape"
         )
-    known: Passed = None if settings.dictionary is None else settings.dictionary.bounds
-    if settings.bounds is None:
-        known = 0.0, 2.0  # copies of an allele
+    known = None if settings.dictionary is None else settings.dictionary.bounds
+    given = "private" if known is None else known
     shape = settings.shape
     if shape not in (None, "private"):
         shape = None if dictionary is None else _public_rows(shape, dictionary)
     return RecordDP(
         epsilon,
         delta,
-        bounds="private" if known is None else known,
+        bounds=(0.0, 2.0) if settings.bounds is None else given,  # copies of an allele
         y_bounds=y_bounds,
         scales="private" if settings.private_scales else None,
         shape=shape,
