@@ -15,6 +15,8 @@ MatrixLike: TypeAlias = ArrayLike | SparseMatrix
 Foreign: TypeAlias = Any
 #: A data frame of polars or pandas.
 Frame: TypeAlias = Foreign
+#: What comes of a question, a program or a search, each of which has a kind of its own.
+Found: TypeAlias = Any
 #: A value of a JSON document, which is checked where it is read.
 Json: TypeAlias = Any
 #: What is given for an argument by its name, and checked by who receives it.

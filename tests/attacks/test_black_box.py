@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.attacks import black_box
+from black_boxes import black_box, learned_score, linear_score, quadratic_score
+from privasso.privacy import Terms
 from whole_program import traces
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
@@ -28,6 +29,32 @@ NOISE = pv.PowerLaw(1.0, 0.5)
 def estimator(**options):
     """The quickest fit there is."""
     return pv.PrivateLasso(lam=1e-3, privacy=PRIVACY, noise=NOISE, denoise=False, **options)
+
+
+def test_noise_that_is_too_small_for_the_claim():
+    rng = np.random.default_rng(0)
+    own = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(
+        Terms(fit_intercept=False, seeded=False, n_rows=50)
+    )
+    for deviation, passed in ((0.5, False), (4.2, True)):
+        found = black_box(lambda world, d=deviation: world + d * rng.standard_normal(1), own)
+        assert found.passed is passed
+
+
+def test_a_score_learns_from_means_from_spreads_and_from_what_is_tied():
+    rng = np.random.default_rng(0)
+    score = learned_score(rng.normal(0.0, 0.1, (100, 1)), rng.normal(0.0, 1.0, (100, 1)))
+    narrow, wide = score(np.array([[0.0], [1.0]]))
+    assert narrow > 0.0 > wide
+    noise = rng.standard_normal((400, 2))
+    score = linear_score(np.add(noise[:200], [1.0, 0.0]), noise[200:])
+    high, low = score(np.array([[2.0, 0.0], [-1.0, 0.0]]))
+    assert high > 1.0
+    assert low < -1.0
+    a, noise = rng.standard_normal((2, 200, 1))
+    score = quadratic_score(np.hstack([a, a + 0.01 * noise]), rng.standard_normal((200, 2)))
+    high, low = score(np.array([[1.0, 1.0], [1.0, 0.0]]))
+    assert high > 0.0 > low
 
 
 @functools.cache

@@ -19,10 +19,11 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from black_boxes import black_box
 from privasso._files import check_regular
 from privasso._validation import integer
 from privasso.artefact import load
-from privasso.attacks import Audit, black_box
+from privasso.attacks import Audit
 from privasso.privacy import Guarantee
 
 FloatArray = NDArray[np.float64]

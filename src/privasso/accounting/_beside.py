@@ -89,6 +89,8 @@ class BesideGaussian(_Beside):
     ten times faster than the convolution of `ComposedLoss`, which serves for all but `delta`.
     """
 
+    parts: tuple[Loss, GaussianLoss]
+
     @classmethod
     def of(cls, other: Loss, mu: float) -> BesideGaussian:
         """Put a loss beside Gaussian releases whose sensitivities have the squared sum μ²."""
@@ -107,7 +109,6 @@ class BesideGaussian(_Beside):
 def _orders(loss: BesideGaussian, epsilon: float) -> tuple[float, float]:
     """See `BesideGaussian.orders`: a guarantee asks the same wherever it is written and read."""
     other, gaussian = loss.parts
-    assert isinstance(gaussian, GaussianLoss)
     mu = gaussian.mu
     z = np.linspace(-_DEVIATIONS, _DEVIATIONS, _CELLS + 1)
     at = epsilon - 0.5 * mu * mu - mu * z

@@ -8,6 +8,7 @@ from typing import Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privasso._types import Found
 from privasso._validation import generator, integer, probability, real_array, real_labels
 from privasso.accounting import Loss as PrivacyLoss
 from privasso.attacks._evidence import Evidence, Trial, most_promising
@@ -228,7 +229,7 @@ def attack(
     steps = len(pairs) + (claim is not None)
     findings: list[Finding] = []
     best: tuple[int, Trial] | None = None
-    kept: dict[Draw, object] = {}  # a data set can be in several pairs
+    kept: dict[Draw, Found] = {}  # a data set can be in several pairs
     for k, pair in enumerate(pairs):
         for draw in (pair.into, pair.out):
             if draw not in kept:

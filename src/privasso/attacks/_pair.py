@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso._types import Passed
+from privasso._types import Found
 from privasso.blocks import RowBlocks
 from privasso.fit import Plan
 from privasso.queries import Ask, Query, bit_source, declared, next_question, question_key
@@ -25,11 +25,11 @@ from privasso.theory import membership_losses
 FloatArray = NDArray[np.float64]
 
 #: Releases of a data set: how many, and a generator or None for the operating system's entropy.
-Draw: TypeAlias = Callable[[int, "np.random.Generator | None"], Passed]
+Draw: TypeAlias = Callable[[int, "np.random.Generator | None"], Found]
 #: A score of each release, large if it speaks for "in".
-Score: TypeAlias = Callable[[Passed], FloatArray]
+Score: TypeAlias = Callable[[Found], FloatArray]
 #: A question, the runs that asked it, and its answers.
-Asked: TypeAlias = tuple[Query, list[int], Sequence[object]]
+Asked: TypeAlias = tuple[Query, list[int], Sequence[Found]]
 
 
 @dataclass(frozen=True, eq=False)

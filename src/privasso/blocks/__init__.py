@@ -2,10 +2,9 @@
 
 from privasso.blocks._bed import (
     PHENOTYPE,
+    Bed,
     Variants,
     bed_lines,
-    bed_names,
-    bed_people,
     copies,
     phenotypes,
     read_bed,
@@ -29,6 +28,7 @@ from privasso.blocks._sources import SparseTable, blocks_of, is_bed, read_sparse
 
 __all__ = [
     "PHENOTYPE",
+    "Bed",
     "Change",
     "Chunk",
     "Dask",
@@ -45,8 +45,6 @@ __all__ = [
     "View",
     "WorkersLostError",
     "bed_lines",
-    "bed_names",
-    "bed_people",
     "blocks_of",
     "copies",
     "is_bed",

@@ -95,12 +95,12 @@ def bed_lines(
     return packed, n_rows
 
 
-def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:
+def _names(path: Path) -> tuple[str, ...]:
     r"""Names of the variants of a .bed file, from the .bim file beside it; each must be there once.
 
     Names and the alleles that are counted are taken to be public.
     """
-    bim = Path(path).with_suffix(".bim")
+    bim = path.with_suffix(".bim")
     lines = _words(bim)
     for number, words in enumerate(lines, start=1):
         if len(words) < 6:
@@ -116,14 +116,14 @@ def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:
     return names
 
 
-def bed_people(path: str | PathLike[str]) -> tuple[list[tuple[str, str]], np.ndarray]:
+def _people(path: Path) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Family and own identifiers of the people of a .bed file, and their phenotypes.
 
     Both are in the .fam file beside it, of which each line that is not blank is a person. The
     identifiers are public. A phenotype that is -9, no number or not there is NaN, each for itself,
     whatever the others are.
     """
-    lines = [[*words, *[""] * (6 - len(words))] for words in _words(Path(path).with_suffix(".fam"))]
+    lines = [[*words, *[""] * (6 - len(words))] for words in _words(path.with_suffix(".fam"))]
     return [(words[0], words[1]) for words in lines], phenotypes([words[5] for words in lines])
 
 
@@ -226,6 +226,32 @@ class Variants:
                 yield span, self[:, span]
 
 
+@dataclass(frozen=True, eq=False)
+class Bed:
+    """A .bed file with the .bim and .fam files beside it; genotypes are read when they are needed.
+
+    - `names`: those of the variants.
+    - `people`: family and own identifiers.
+    - `phenotypes`: the sixth column of the .fam file, NaN where it is missing.
+    """
+
+    path: Path
+    names: tuple[str, ...] = field(repr=False)
+    people: list[tuple[str, str]] = field(repr=False)
+    phenotypes: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, path: str | PathLike[str]) -> Bed:
+        """Read names and people."""
+        bed = Path(path)
+        return cls(bed, _names(bed), *_people(bed))
+
+    def variants(self, places: Sequence[int] | None = None) -> Variants:
+        """All variants, or some by their places; a missing genotype is NaN."""
+        lines, m = bed_lines(self.path, (len(self.people), len(self.names)), places)
+        return Variants(lines, m, np.full(len(lines), np.nan))
+
+
 class BedPart(Part):
     """Some rows of a matrix of genotypes, and their labels."""
 
@@ -300,35 +326,30 @@ def read_bed(
            [1., 1.],
            [2., 0.]])
     """
-    F, labels, names, target = _opened(path, y)
-    return replace(variants_of(F.filled(missing), labels, names), target=target)
+    bed, labels, target = _opened(path, y)
+    return replace(variants_of(bed.variants().filled(missing), labels, bed.names), target=target)
 
 
 def read_public_bed(path: str | PathLike[str], y: ArrayLike | str = PHENOTYPE) -> RowBlocks:
     """The same for genotypes that are public: a missing one is the mean of its column."""
-    F, labels, names, target = _opened(path, y)
+    bed, labels, target = _opened(path, y)
+    F = bed.variants()
     known, copies = np.zeros((2, F.shape[1]))
     for span, block in F.column_blocks():
         known[span] = np.sum(block == block, axis=0)
         copies[span] = np.nansum(block, axis=0)
     F = F.filled(copies / np.maximum(known, 1.0))
-    return replace(variants_of(F, labels, names), target=target)
+    return replace(variants_of(F, labels, bed.names), target=target)
 
 
-def _opened(
-    path: str | PathLike[str], y: ArrayLike | str
-) -> tuple[Variants, np.ndarray, tuple[str, ...], str | None]:
-    """Genotypes, NaN where they are missing, labels, names of variants, and that of the labels."""
-    names = bed_names(path)
-    found = bed_people(path)[1]
-    lines, m = bed_lines(path, (len(found), len(names)))
-    if isinstance(y, str):
-        if y != PHENOTYPE:
-            raise ValueError(
-                f"with genotypes y holds the labels, or is {PHENOTYPE!r} for the sixth column of "
-                "the .fam file beside a .bed file"
-            )
-        labels, target = found, y
-    else:
-        labels, target = real_labels(y, m), None
-    return Variants(lines, m, np.full(len(names), np.nan)), labels, names, target
+def _opened(path: str | PathLike[str], y: ArrayLike | str) -> tuple[Bed, np.ndarray, str | None]:
+    """The file, labels, and the name of these."""
+    bed = Bed.of(path)
+    if not isinstance(y, str):
+        return bed, real_labels(y, len(bed.people)), None
+    if y != PHENOTYPE:
+        raise ValueError(
+            f"with genotypes y holds the labels, or is {PHENOTYPE!r} for the sixth column of "
+            "the .fam file beside a .bed file"
+        )
+    return bed, bed.phenotypes, y

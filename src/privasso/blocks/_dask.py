@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._covariates import refuse_columns
-from privasso._types import Foreign, Passed
+from privasso._types import Foreign
 from privasso._validation import LABELS_REFUSED, attempt, numbers_only, real_labels
 from privasso.blocks._files import FilePart
 from privasso.blocks._part import (
@@ -86,7 +86,7 @@ class Dask(Engine):
         """Parts with some of the columns; files are read for these alone."""
         return Dask([_selected(part, columns) for part in self.parts], self.n_rows, self.client)
 
-    def _computed(self, root: Foreign) -> Passed:
+    def _computed(self, root: Foreign) -> Foreign:
         try:
             if self.client is not None:
                 return self.client.compute(root).result()

@@ -18,13 +18,13 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, TextIO, cast
+from typing import Annotated, TextIO, cast, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from privasso._text import escaped
-from privasso._types import Passed
+from privasso._types import Foreign
 from privasso._version import __version__
 from privasso.cli._audit import audit
 from privasso.cli._bounds import bounds
@@ -49,7 +49,7 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 
-def _plain(option: Passed) -> Passed:
+def _plain(option: Foreign) -> Foreign:
     """The option --help, of which no page says that it takes a value."""
     if option is not None:
         option.metavar = ""
@@ -221,7 +221,7 @@ def _is_solve_error(error: Exception) -> bool:
     return isinstance(error, kinds)
 
 
-def _usage(error: Passed) -> object:
+def _usage(error: Foreign) -> object:
     """The sentence of an error; of a wrong option, with the command that explains it."""
     if not _is_usage_error(error):
         return error
@@ -291,21 +291,23 @@ class _Interrupted(BaseException):
 def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
     """The same command with --quiet, which keeps the notes of a `KeyboardInterrupt`.
 
-    A parameter that is a dataclass stands for its fields, which have annotations of their own.
+    A parameter that is a dataclass stands for its fields, which have annotations of their own, or
+    for those of them that its annotation names.
     """
     kind, parameters, groups = inspect.Parameter.KEYWORD_ONLY, [], {}
     for each in parameters_of(command):
-        if dataclasses.is_dataclass(each.annotation):
-            groups[each.name] = each.annotation
-            parameters += parameters_of(each.annotation)
+        group, *some = get_args(each.annotation) or [each.annotation]
+        if dataclasses.is_dataclass(group):
+            own = parameters_of(group, *some)
+            groups[each.name] = group, [one.name for one in own]
+            parameters += own
         else:
             parameters.append(each)
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
 
     def run(**given: object) -> None:
         quiet = bool(given.pop("quiet", False))
-        for name, group in groups.items():
-            fields = [each.name for each in dataclasses.fields(group)]
+        for name, (group, fields) in groups.items():
             given[name] = group(**{each: given.pop(each) for each in fields})
         try:
             with silence() if quiet and not given.get("as_json") else contextlib.nullcontext():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
 
 from privasso.cli._fit import FitSettings
-from privasso.cli._options import DATA, AsJson, Protecting, argument, check_ending, option, tell
+from privasso.cli._options import DATA, AsJson, Force, argument, check_ending, option, tell
 from privasso.privacy import RecordDP
 
 if TYPE_CHECKING:
@@ -21,34 +21,28 @@ if TYPE_CHECKING:
     from privasso.privacy import Privacy
 
 
+#: What of a fit is attacked.
+AuditedFit: TypeAlias = Annotated[
+    FitSettings,
+    "target label_dp record_dp binary classes loss epsilon delta y_bounds bounds screen mechanism "
+    "neighbours on_average sigma noise lam no_intercept row_names",
+]
+
+
 @dataclass(frozen=True)
-class AuditSettings(Protecting):
-    """The options of `privasso audit` in the order of its help."""
+class AuditSettings:
+    """The options of `privasso audit` beside those of the fit."""
 
     data: Path = argument(DATA)
-    on_average: bool = option("Noise of a given level, no worst-case claim.", False)
-    sigma: float | None = option("Noise level of --on-average.")
-    noise: str | None = option("As for privasso fit.")
-    mechanism: str | None = option("As for privasso fit.")
-    lam: str | None = option("λ; needed with --on-average.")
-    no_intercept: bool = option("Fit through the origin.", False)
-    screen: str | None = option("As for privasso fit.")
-    binary: bool = option("As for privasso fit.", False)
-    classes: str | None = option("As for privasso fit.", metavar="NEGATIVE,POSITIVE")
-    loss: str | None = option("As for privasso fit.")
     row: list[int] | None = option("Row to attack, from 0. Repeatable.  [default: a few]")
     releases: int = option("Runs of the fit on each data set.", 1000)
     level: float = option("Chance that a correct fit is said to break its claim.", 0.01)
     seed: int | None = option("Fixed noise, for a repeatable audit.")
     out: Path | None = option("Where the page (.html) or numbers (.json) go.")
-
-    @property
-    def fit(self) -> FitSettings:
-        """The options of the fit."""
-        return FitSettings(**self.of_fit(FitSettings), dry_run=True)
+    force: Force = False
 
 
-def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
+def audit(fit: AuditedFit, settings: AuditSettings, as_json: AsJson = False) -> None:
     """Attack a private fit of a table by the strongest test, and report what it learns.
 
     The fit is run many times on the table and on neighbours of it. Nothing is published: what an
@@ -64,22 +58,24 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
     """
     from privasso.cli._fit_check import check
     from privasso.cli._fit_show import command_of
-    from privasso.cli._outputs import AUDIT, Outputs, files_read
+    from privasso.cli._outputs import AUDIT, Outputs
     from privasso.cli._progress import counting
 
-    out = settings.out
+    out, options = settings.out, replace(fit, data=settings.data, dry_run=True)
     check_ending("--out", out, ".html", ".json")
-    check(settings.fit)
-    if settings.on_average and settings.fit.lam_value() is None:
+    check(options)
+    if options.on_average and options.lam_value() is None:
         raise ValueError("--on-average needs a number for --lam")
-    reads = files_read(settings.data, settings.bounds)
+    reads = options.files_read()
     with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--out", out, AUDIT)
         if out is not None and out.suffix.lower() == ".html":
             outputs.claim("the numbers beside --out", out.with_suffix(".json"), AUDIT)
         with counting("Attacking", quiet=as_json) as show:
-            found = _found(settings, lambda done, total: show(done, total, "Attacking"), as_json)
-        again = command_of("audit", settings)
+            found = _found(
+                options, settings, lambda done, total: show(done, total, "Attacking"), as_json
+            )
+        again = command_of("audit", fit, settings)
         paths = dict(outputs.paths)
         outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
     tell(found.to_dict() if as_json else str(found))
@@ -89,19 +85,24 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _found(settings: AuditSettings, progress: Callable[[int, int], None], quiet: bool) -> Audit:
+def _found(
+    options: FitSettings,
+    settings: AuditSettings,
+    progress: Callable[[int, int], None],
+    quiet: bool,
+) -> Audit:
     from privasso.attacks import audit as attack
 
-    privacy, X, y = _data(settings.fit, quiet)
+    privacy, X, y = _data(options, quiet)
     return attack(
         privacy,
         X,
         y,
-        lam=settings.fit.lam_value() or "auto",
-        noise=settings.fit.named_noise(),
-        fit_intercept=not settings.no_intercept,
-        screen=settings.fit.screened(),
-        loss=settings.fit.named_loss(),
+        lam=options.lam_value() or "auto",
+        noise=options.named_noise(),
+        fit_intercept=not options.no_intercept,
+        screen=options.screened(),
+        loss=options.named_loss(),
         records=settings.row or "auto",
         releases=settings.releases,
         level=settings.level,

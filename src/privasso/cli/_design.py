@@ -6,20 +6,16 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, cast
 
 from privasso._text import aligned, finite
-from privasso._types import Passed
+from privasso._types import Found, Passed
+from privasso.cli._fit import FitSettings
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
     NO_BOUND,
     AsJson,
-    Delta,
-    Epsilon,
     Force,
-    LabelDpFlag,
-    YBounds,
-    label_budget,
     option,
     option_name,
     tell,
@@ -43,15 +39,10 @@ class DesignSettings:
     max_onavekl: float | None = option("Largest on-average KL divergence κ.")
     max_advantage: float | None = option("Largest advantage of the best attack, on average.")
     max_error: float | None = option("Largest prediction error E.")
-    label_dp: LabelDpFlag = False
-    record_dp: bool = option("Protect whole records (mechanism: objective).", False)
     mechanism: str | None = option(
         "release: noise on Fᵀy. objective: noise in the objective of a fit that clips "
         "residuals. The default is release with --label-dp and objective with --record-dp."
     )
-    epsilon: Epsilon = None
-    delta: Delta = None
-    y_bounds: YBounds = None
     lam: float | None = option("Use this λ instead of choosing one.")
     family: str = option(
         "Shape of the noise: power (∝ v^γ); with --covariance power (∝ C^γ) or full.",
@@ -59,13 +50,15 @@ class DesignSettings:
     )
     scale_error: float = option("τ: the noise follows v·exp(τZ) instead of v.", 0.0)
 
-    def target(self) -> tuple[Target, LabelDP | None]:
+    def target(self, budget: FitSettings) -> tuple[Target, LabelDP | None]:
         """What the design must meet, and the budget of labels if it is one."""
         from privasso import design
         from privasso._validation import positive_float
+        from privasso.cli._fit_check import privacy_from
         from privasso.privacy import RecordBudget
 
-        given = [name for name in _TARGETS if getattr(self, name) not in (None, False)]
+        asked = {**vars(budget), **vars(self)}
+        given = [name for name in _TARGETS if asked[name] not in (None, False)]
         if len(given) != 1:
             names = " and ".join(map(option_name, given))
             found = f"{names} were given" if given else "none was given"
@@ -75,18 +68,21 @@ class DesignSettings:
                 "privasso design --max-onavekl 2"
             )
         mechanism: Passed = self.mechanism
-        if self.record_dp:
-            if self.epsilon is None or self.delta is None:
+        epsilon, delta, y_bounds = budget.epsilon, budget.delta, budget.y_bounds
+        if budget.record_dp:
+            if epsilon is None or delta is None:
                 raise ValueError("--record-dp needs --epsilon and --delta")
-            if self.y_bounds is not None:
+            if y_bounds is not None:
                 raise ValueError(
                     "--y-bounds plays no part with --record-dp, where residuals are clipped; leave "
                     "it out"
                 )
-            return design.Budget(RecordBudget(self.epsilon, self.delta), mechanism), None
-        budget = label_budget(self.label_dp, self.epsilon, self.delta, self.y_bounds)
-        if budget is not None:
-            return design.Budget(budget, mechanism), budget
+            return design.Budget(RecordBudget(epsilon, delta), mechanism), None
+        if budget.label_dp:
+            labels = cast("LabelDP", privacy_from(budget))
+            return design.Budget(labels, mechanism), labels
+        if (epsilon, delta, y_bounds) != (None, None, None):
+            raise ValueError("--epsilon, --delta and --y-bounds need --label-dp; add it")
         if mechanism is not None:
             raise ValueError("--mechanism goes with --label-dp or --record-dp; leave it out")
         limit = getattr(design, _LIMITS[given[0]])
@@ -102,7 +98,11 @@ class DesignFiles:
 
 
 def design(
-    ask: DesignSettings, columns: ModelSettings, files: DesignFiles, as_json: AsJson = False
+    ask: DesignSettings,
+    protects: Annotated[FitSettings, "label_dp record_dp epsilon delta y_bounds"],
+    columns: ModelSettings,
+    files: DesignFiles,
+    as_json: AsJson = False,
 ) -> None:
     """Choose λ, the level of the noise and its shape for a given amount of privacy, without data.
 
@@ -116,9 +116,9 @@ def design(
     from privasso.cli._progress import working
     from privasso.design import optimal_design, save_design
 
-    (target, budget), model, n_features = ask.target(), columns.model(), columns.n_features
+    (target, budget), model, n_features = ask.target(protects), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"
-    if ask.record_dp or ask.mechanism == "objective":
+    if protects.record_dp or ask.mechanism == "objective":
         where = "mechanism objective"
     if where is not None and files.out is not None:
         raise ValueError(f"--out is not for {where}; use --json to keep it")
@@ -127,7 +127,7 @@ def design(
     with Outputs(reads=files_read(columns.scales), force=files.force) as outputs:
         outputs.claim("--out", files.out, DESIGN)
         with working("Searching", quiet=as_json):
-            best: Passed = optimal_design(
+            best: Found = optimal_design(
                 model, target, lam=ask.lam, family=ask.family, n_features=n_features,
                 scale_error=ask.scale_error, rng=columns.seed,
             )  # fmt: skip
@@ -160,12 +160,12 @@ _USELESS = (
 )
 
 
-def _kind(best: Passed) -> tuple[bool, bool]:
+def _kind(best: Found) -> tuple[bool, bool]:
     """Whether it is objective perturbation, and whether columns are correlated."""
     return hasattr(best, "kappa"), best.point.model.covariance is not None
 
 
-def _record(best: Passed) -> dict[str, object]:
+def _record(best: Found) -> dict[str, object]:
     """The design as plain values; null where a number is not finite."""
     from privasso.noise import noise_to_dict
 
@@ -187,7 +187,7 @@ def _record(best: Passed) -> dict[str, object]:
     return {name: computed[name]() if name in computed else plain[name] for name in names}
 
 
-def _compared(best: Passed) -> Passed:
+def _compared(best: Found) -> Found:
     """The designs beside this one: by their names, or for correlated columns in a list."""
     if _kind(best)[1]:
         rows = best.comparison().iter_rows(named=True)
@@ -195,13 +195,13 @@ def _compared(best: Passed) -> Passed:
     return {name: _numbers(one, one.ratio) for name, one in best.comparison.items()}
 
 
-def _numbers(one: Passed, ratio: float) -> dict[str, float | None]:
+def _numbers(one: Found, ratio: float) -> dict[str, float | None]:
     sigma = one.noise.sigma if hasattr(one, "noise") else one.sigma
     numbers = {"E": one.E, "lam": one.lam, "sigma": sigma, "onavekl": one.onavekl()}
     return {name: finite(x) for name, x in (numbers | {"ratio": ratio}).items()}
 
 
-def _shape(best: Passed) -> str:
+def _shape(best: Found) -> str:
     """The shape: a power of C or of v, or the weight whose best shape it is."""
     gamma, correlated = getattr(best.noise, "gamma", None), _kind(best)[1]
     if type(best.noise).__name__ == "MatrixPower":
@@ -211,7 +211,7 @@ def _shape(best: Passed) -> str:
     return f"diagonal, v^{gamma:g}" if correlated else f"v^{gamma:.2f}"
 
 
-def _text(best: Passed, budget: LabelDP | None) -> str:
+def _text(best: Found, budget: LabelDP | None) -> str:
     """The design and what is predicted for it; `budget` is that of --label-dp."""
     from privasso.privacy import exactly, rounded_up
 
@@ -247,7 +247,7 @@ def _text(best: Passed, budget: LabelDP | None) -> str:
             "again from its own rows."
         )
     if not formal or correlated:
-        found: Passed = _compared(best)
+        found: Found = _compared(best)
         if not correlated:
             said.append(_against_isotropic(best))
             own = {"noise": "this design", **_numbers(best, 1.0)}

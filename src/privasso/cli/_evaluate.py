@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from privasso.cli._fit import FitSettings
 from privasso.cli._options import (
     DATA,
     AsJson,
-    Protecting,
+    Force,
     argument,
     check_ending,
     named,
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvaluateSettings(Protecting):
-    """The options of `privasso evaluate` in the order of its help."""
+class EvaluateSettings:
+    """The options of `privasso evaluate` beside those of a fit."""
 
     model: Path = argument("Model that `privasso fit` wrote.")
     data: Path = argument(DATA)
@@ -45,33 +44,42 @@ class EvaluateSettings(Protecting):
     )
     level: float = option("How often an interval holds the metric.", 0.95)
     coverage: float = option("Part of new labels within the prediction interval.", 0.9)
-    ledger: Path | None = option("Budget to charge first, from `privasso ledger create`.")
-    labels: Path | None = option("As for privasso fit.")
-    seed: int | None = option("Fixed noise for experiments: NOT FOR RELEASE.")
     out: Path | None = option("Where the numbers go, a JSON file.")
+    force: Force = False
 
-    def fit(self, model: ReleasedModel) -> FitSettings:
+    def completed(self, given: FitSettings, model: ReleasedModel) -> FitSettings:
         """The options of a fit that reads the same columns."""
-        own = self.of_fit(FitSettings)
-        if model.classes is None and self.classes is not None:
+        classes, y_bounds = self.classes, given.y_bounds
+        if model.classes is None and classes is not None:
             raise ValueError(
                 f"--classes is for a model of two classes, and {escaped(self.model)} is linear"
             )
-        if model.classes is not None and model.classes != (0, 1) and self.classes is None:
+        if model.classes is not None and model.classes != (0, 1) and classes is None:
             names = (str(name).replace('"', '""') for name in model.classes)
-            own["classes"] = '"{}","{}"'.format(*names)
-        if self.y_bounds is None:  # as they were at the fit
-            own["y_bounds"] = None if model.classes else model.guarantee.label_bounds
+            classes = '"{}","{}"'.format(*names)
+        if y_bounds is None:  # as they were at the fit
+            y_bounds = None if model.classes else model.guarantee.label_bounds
         inputs = model.feature_names if model.encoding is None else model.encoding.inputs
-        return FitSettings(
-            **own,
+        return replace(
+            given,
+            data=self.data,
+            classes=classes,
+            y_bounds=y_bounds,
             features=None if inputs is None else list(inputs),
             binary=model.classes is not None,
             dry_run=True,
         )
 
 
-def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
+def evaluate(
+    given: Annotated[
+        FitSettings,
+        "target label_dp record_dp epsilon delta y_bounds bounds neighbours ledger seed labels "
+        "row_names",
+    ],
+    settings: EvaluateSettings,
+    as_json: AsJson = False,
+) -> None:
     """Tell how well a published model predicts rows that are private, at a budget of its own.
 
     The rows should not be those of the fit, on which a model looks better than it is. What is
@@ -92,13 +100,12 @@ def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
     from privasso.cli._outputs import EVALUATION, Outputs, files_read
 
     check_ending("--out", settings.out, ".json")
-    others = settings.ledger, settings.labels, settings.bounds
-    reads = files_read(settings.model, settings.data, *others)
+    reads = files_read(settings.model, settings.data, given.ledger, given.labels, given.bounds)
     with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--out", settings.out, EVALUATION)
         with named(settings.model):
             released = load(settings.model).needed()
-        options = settings.fit(released)
+        options = settings.completed(given, released)
         check(options)
         found = _found(settings, options, released, quiet=as_json)
         record = {"format": "privasso-evaluation", **found.to_dict()}
@@ -116,22 +123,15 @@ def _found(
     from privasso.cli._fit_read import opened
     from privasso.cli._ledger import opened as ledger_at
     from privasso.cli._progress import working
-    from privasso.evaluation import evaluated
+    from privasso.evaluation import Request, evaluated
 
-    privacy = privacy_from(options)
-    given = None if settings.metrics is None else settings.metrics.split(",")
-    metrics = given and [one.strip() for one in given]
-    ledger = None if settings.ledger is None else ledger_at(settings.ledger)
-    ask = partial(
-        evaluated,
-        privacy=privacy,
-        metrics=metrics,
-        ledger=ledger,
-        random_state=settings.seed,
-        level=settings.level,
-        coverage=settings.coverage,
+    names = None if settings.metrics is None else settings.metrics.split(",")
+    metrics = names and [one.strip() for one in names]
+    ledger = None if options.ledger is None else ledger_at(options.ledger)
+    asked = Request(
+        privacy_from(options), metrics, ledger, options.seed, settings.level, settings.coverage
     )
-    if settings.label_dp:
+    if options.label_dp:
         with working("Reading", quiet=quiet):
             X, y = _public(options, released)
         plain = replace(
@@ -140,13 +140,13 @@ def _found(
             encoding=None,
             classes=None if released.classes is None else (0, 1),
         )
-        return ask(plain, X, y)
+        return evaluated(plain, X, y, asked)
     with opened(options, quiet=quiet) as table:
         rows = table.X
         if not isinstance(rows, RowBlocks):
             assert table.labels is not None
             rows = RowBlocks.of_arrays(rows, table.labels, names=table.names)
-        return ask(released, rows, None, prepared=about_file(options))
+        return evaluated(released, rows, None, replace(asked, prepared=about_file(options)))
 
 
 def _public(options: FitSettings, released: ReleasedModel) -> tuple[Matrix, np.ndarray]:

@@ -8,24 +8,21 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, RowNames, argument, check_ending, option, tell
+from privasso.cli._fit import FitSettings
+from privasso.cli._options import AsJson, Force, argument, check_ending, option, tell
 
 
 def explore(
+    columns: Annotated[FitSettings, "target exclude keep row_names"],
     data: Path | None = argument(
         "A table whose scales are explored; only this machine sees them.", None
-    ),
-    target: str | None = option("Column of the labels, which is left out."),
-    exclude: list[str] | None = option("Columns to leave out: a,b,c. Repeatable.", metavar="NAMES"),
-    keep: list[str] | None = option(
-        "Columns to use although they look like identifiers. Repeatable.", metavar="NAMES"
     ),
     port: int = option("Port on this machine; 0 takes a free one.", 0),
     no_browser: bool = option("Print the address and open nothing.", False),
     out: Path | None = option("Write a page that works without privasso (.html), and end."),
-    row_names: RowNames = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,9 +52,10 @@ def explore(
     with working("reading the table", quiet=as_json):
         settings = Settings()
         if data is not None:
-            table = open_table(data, row_names=row_names)
-            left_out, kept = (names_in(names, table.names) for names in (exclude, keep))
-            settings = settings_of(table, target, left_out, kept or ())
+            table = open_table(data, row_names=columns.row_names)
+            given = columns.exclude, columns.keep
+            left_out, kept = (names_in(names, table.names) for names in given)
+            settings = settings_of(table, columns.target, left_out, kept or ())
     with working("preparing the first view", quiet=as_json):
         for what in ("everything", "attack", "fits", "correlated"):
             answer(what, settings)  # kernels are compiled now, not at the first move of a slider

@@ -9,19 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from privasso._validation import generator, positive_float
-from privasso.cli._options import (
-    AsJson,
-    Delta,
-    Epsilon,
-    Force,
-    LabelDpFlag,
-    RowNames,
-    YBounds,
-    argument,
-    named,
-    option,
-    option_name,
-)
+from privasso.cli._options import AsJson, Force, argument, named, option, option_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +27,10 @@ INTERVAL_VALUES = ("both", "least-squares", "huber")
 
 @dataclass(frozen=True)
 class FitSettings:
-    """The options of `privasso fit` in the order of its help; None for those not given."""
+    """The options of `privasso fit` in the order of its help; None for those not given.
+
+    Other commands take some of them, whose names stand in the annotation.
+    """
 
     data: Path | None = argument(
         "CSV, TSV, Parquet, Arrow/Feather, NPZ or PLINK .bed file; or 'FOLDER/*.parquet' in "
@@ -63,7 +54,7 @@ class FitSettings:
         "Columns to use although they look like identifiers. Repeatable.", metavar="NAMES"
     )
     missing: str | None = option("Missing covariates: error, mean or indicator.  [default: error]")
-    label_dp: LabelDpFlag = False
+    label_dp: bool = option("Protect the labels; the covariates are public.", False)
     record_dp: bool = option("Protect whole records, covariates and labels alike.", False)
     binary: bool = option(
         "Logistic regression for labels 0 and 1, without --y-bounds. Any other label is missing: "
@@ -80,9 +71,11 @@ class FitSettings:
         "[default: huber]",
         metavar="NAME",
     )
-    epsilon: Epsilon = None
-    delta: Delta = None
-    y_bounds: YBounds = None
+    epsilon: float | None = option("ε of the guarantee.")
+    delta: float | None = option("δ of the guarantee, far below 1/rows.")
+    y_bounds: tuple[float, float] | None = option(
+        "Smallest and largest label, chosen before seeing any.", metavar="LOW HIGH"
+    )
     private_y_bounds: bool = option(
         "Find the range of the labels with noise, in place of --y-bounds.", False
     )
@@ -161,7 +154,11 @@ class FitSettings:
     labels: Path | None = option(
         "With a .bed file: labels by FID and IID, as in PLINK's --pheno.  [.fam]"
     )
-    row_names: RowNames = False
+    row_names: bool = option(
+        "Each line of a CSV or TSV file begins with the name of its row, which the header has no "
+        "field for (write.table of R).",
+        False,
+    )
     force: Force = False
 
     def __post_init__(self) -> None:

@@ -15,9 +15,9 @@ from privasso._text import escaped
 from privasso._threads import n_threads
 from privasso.blocks import Progress, RowBlocks, on_dask, open_files
 from privasso.cli._fit import FitSettings
-from privasso.cli._fit_read import FitTable, declared, names_in, target_of
+from privasso.cli._fit_read import FitTable, declared, names_in, numbers_alone, target_of
 from privasso.cli._progress import counting
-from privasso.encoding import Dictionary, Encoding, LevelEntry, NumberCode
+from privasso.encoding import Encoding, NumberCode
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -98,7 +98,7 @@ def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[F
     encoding, dictionary, fill = Encoding(tuple(map(NumberCode, names))), None, None
     if settings.record_dp:
         dictionary = declared(settings, names)
-        encoding, fill = dictionary.encoding, _fill(dictionary)
+        encoding, fill = dictionary.encoding, numbers_alone(dictionary)
         screen = settings.screened()
         width = min(width, screen) if isinstance(screen, int) else width
     memory = None if settings.memory is None else bytes_of(settings.memory)
@@ -113,19 +113,6 @@ def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[F
 
         shown = replace(engaged, streamed=streamed).reporting_to(report)
         yield FitTable(shown, None, names, target, dictionary, encoding)
-
-
-def _fill(dictionary: Dictionary) -> dict[str, float]:
-    """What stands for missing values of each column; one with levels is refused."""
-    found = {}
-    for entry in dictionary.entries:
-        if isinstance(entry, LevelEntry):
-            raise ValueError(
-                f"column {entry.name!r} has levels, and blocks of rows take numbers only; encode "
-                "it first or leave it out with --exclude"
-            )
-        found[entry.name] = entry.filled
-    return found
 
 
 @contextlib.contextmanager

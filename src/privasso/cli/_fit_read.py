@@ -126,16 +126,20 @@ def _genotypes(settings: FitSettings) -> ChosenTable:
     assert isinstance(table, BedTable)
     fill: float | list[float] = 1.0
     if settings.dictionary is not None:
-        fill = []
-        for one in declared(settings, names).entries:
-            if not isinstance(one, NumberEntry):
-                raise ValueError(
-                    f"the variant {one.name!r} has levels in --bounds; give low and high"
-                )
-            fill.append(one.filled)
+        fill = [*numbers_alone(declared(settings, names)).values()]
     labels = coded(settings, table.labels(target))
     X = variants_of(table.variants(names).filled(fill), labels, tuple(names))
     return ChosenTable(X, None, tuple(names), target, settings=settings)
+
+
+def numbers_alone(dictionary: Dictionary) -> dict[str, float]:
+    """What stands for missing values of each column; one with levels is refused."""
+    if dictionary.levels:
+        raise ValueError(
+            f"column {next(iter(dictionary.levels))!r} has levels in --bounds; genotypes and "
+            "blocks of rows take numbers only: encode it first, or leave it out with --exclude"
+        )
+    return {one.name: one.filled for one in dictionary.entries if isinstance(one, NumberEntry)}
 
 
 def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[str]) -> Encoding:

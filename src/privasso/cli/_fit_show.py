@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._text import aligned, escaped, json_text
-from privasso._types import Passed
 from privasso.cli._fit import FitSettings
 from privasso.cli._fit_write import FitResult
 from privasso.cli._options import option_name
 from privasso.encoding import Encoding, LevelCode
 from privasso.privacy import Guarantee, meaning
 from privasso.report import FitFacts, coefficient_cells, interval_words, noise_words
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 #: Coefficients that are printed; the others are counted.
 _MOST, _LONGEST_NAME = 12, 32
@@ -122,11 +125,11 @@ def _loud(text: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
 
 
-def command_of(name: str, settings: Passed) -> str:
+def command_of(name: str, *groups: DataclassInstance) -> str:
     """The command that does this again, with the options that were given, one per line."""
-    lines = [_words("privasso", name, *_data(settings))]
-    for field in fields(settings):
-        option, value = option_name(field.name), getattr(settings, field.name)
+    lines = [_words("privasso", name, *(word for one in groups for word in _data(one)))]
+    for group, field in ((one, field) for one in groups for field in fields(one)):
+        option, value = option_name(field.name), getattr(group, field.name)
         if field.name in ("data", "force") or value in (field.default, []):
             continue
         if value is True:
@@ -153,8 +156,9 @@ def solve_again_command(settings: FitSettings) -> str | None:
     return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 
-def _data(settings: FitSettings) -> tuple[str, ...]:
-    return () if settings.data is None else (str(settings.data),)
+def _data(settings: DataclassInstance) -> tuple[str, ...]:
+    data = getattr(settings, "data", None)
+    return () if data is None else (str(data),)
 
 
 def _number(value: float) -> str:

@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args, get_type_hints
+from typing import Annotated, get_args, get_type_hints
 
 import typer
 
@@ -15,34 +15,8 @@ from privasso._documents import DocumentError
 from privasso._text import escaped, json_text
 from privasso._types import Passed
 
-if TYPE_CHECKING:
-    from privasso.privacy import LabelDP
-
 #: What commands read.
 DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
-RowNames = Annotated[
-    bool,
-    typer.Option(
-        "--row-names",
-        help="Each line of a CSV or TSV file begins with the name of its row, which the header has "
-        "no field for (write.table of R).",
-    ),
-]
-LabelDpFlag = Annotated[
-    bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
-]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε of the guarantee.")]
-Delta = Annotated[
-    float | None, typer.Option("--delta", help="δ of the guarantee, far below 1/rows.")
-]
-YBounds = Annotated[
-    tuple[float, float] | None,
-    typer.Option(
-        "--y-bounds",
-        metavar="LOW HIGH",
-        help="Smallest and largest label, chosen before seeing any.",
-    ),
-]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
 ]
@@ -78,8 +52,10 @@ def option_name(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
-def parameters_of(group: Passed) -> list[inspect.Parameter]:
+def parameters_of(group: Passed, some: str | None = None) -> list[inspect.Parameter]:
     """The parameters of a command, or of a dataclass of options, with Typer's annotations.
+
+    `some` are the names of those that are wanted, if not all.
 
     >>> @dataclasses.dataclass
     ... class Group:
@@ -92,7 +68,8 @@ def parameters_of(group: Passed) -> list[inspect.Parameter]:
     else:
         given = {name: one.default for name, one in inspect.signature(group).parameters.items()}
     hints = get_type_hints(group, include_extras=True)
-    return [_parameter(name, hints[name], one) for name, one in given.items()]
+    names = given if some is None else some.split()
+    return [_parameter(name, hints[name], given[name]) for name in names]
 
 
 def _parameter(name: str, hint: object, default: object) -> inspect.Parameter:
@@ -110,27 +87,6 @@ def _parameter(name: str, hint: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=hint)
 
 
-@dataclasses.dataclass(frozen=True)
-class Protecting:
-    """The options of commands that read private rows as `privasso fit` does."""
-
-    target: str | None = option("Column of the labels.")
-    label_dp: LabelDpFlag = False
-    record_dp: bool = option("Protect whole records.", False)
-    epsilon: Epsilon = None
-    delta: Delta = None
-    y_bounds: YBounds = None
-    bounds: str | None = option("With --record-dp: the data dictionary.", metavar="FILE")
-    neighbours: str | None = option("As for privasso fit.", metavar="emptied|replaced")
-    row_names: RowNames = False
-    force: Force = False
-
-    def of_fit(self, settings: type) -> dict[str, Passed]:
-        """Those that a fit has, too, but for its files."""
-        names = {field.name for field in dataclasses.fields(settings)} - {"out", "force"}
-        return {name: value for name, value in vars(self).items() if name in names}
-
-
 @contextlib.contextmanager
 def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None]:
     """Begin the sentence of an error of that kind with what is wrong, such as a file."""
@@ -143,33 +99,6 @@ def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None
 def tell(what: str | dict[str, object]) -> None:
     """Print a text, or an object as JSON in one line."""
     print(json_text(what) if isinstance(what, dict) else what)
-
-
-def label_budget(
-    label_dp: bool,
-    epsilon: float | None,
-    delta: float | None,
-    y_bounds: tuple[float, float] | Literal["private"] | None,
-) -> LabelDP | None:
-    """Return the budget that the options describe, or None without --label-dp.
-
-    Examples
-    --------
-    >>> label_budget(True, 1.0, 1e-6, (0.0, 10.0))
-    LabelDP(epsilon=1.0, delta=1e-06, y_bounds=(0.0, 10.0))
-    """
-    from privasso.privacy import LabelDP
-
-    if not label_dp:
-        if (epsilon, delta, y_bounds) != (None, None, None):
-            raise ValueError("--epsilon, --delta and --y-bounds need --label-dp; add it")
-        return None
-    if epsilon is None or delta is None or y_bounds is None:
-        raise ValueError(
-            "--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH; choose the bounds before "
-            "looking at the labels"
-        )
-    return LabelDP(epsilon, delta, y_bounds)
 
 
 def check_ending(option: str, path: Path | None, *endings: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import numpy as np
 
 from privasso._text import escaped
 from privasso._types import Matrix
-from privasso.cli._options import DATA, AsJson, Force, RowNames, argument, named, option, tell
+from privasso.cli._fit import FitSettings
+from privasso.cli._options import DATA, AsJson, Force, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def predict(
+    reading: Annotated[FitSettings, "row_names"],
     model: Path = argument("Model that `privasso fit` wrote."),
     data: Path = argument(DATA),
     out: Path = option("Predictions, csv or parquet by the ending.", ...),
     unknown: str = option("Levels that the model does not know: error or ignore.", "error"),
     clip: bool = option("Move predictions into the bounds of the labels.", False),
-    row_names: RowNames = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +46,7 @@ def predict(
         outputs.claim("--out", out, PREDICTIONS)
         with named(model):
             released = load(model)
-        table = open_table(data, row_names=row_names)
+        table = open_table(data, row_names=reading.row_names)
         linear = _linear(released, table, unknown)
         outside, limits = 0, _limits(released)
         if limits is not None:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias, cast, get_args
 
 from scipy.special import log_ndtr
 
-from privasso._types import Passed
+from privasso._types import Found
 from privasso._validation import integer
 from privasso.design._correlated import correlated_objective
 from privasso.design._limits import Limit, Setting, Target
@@ -86,7 +86,7 @@ class Budget(Target):
         """Whether labels alone are private."""
         return self.privacy.pair.unit == "label"
 
-    def design(self, setting: Setting) -> Passed:
+    def design(self, setting: Setting) -> Found:
         """Return the best design for the mechanism."""
         budget = self.privacy
         if self.screen is not None:
@@ -100,7 +100,7 @@ class Budget(Target):
         search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
         return search.best(setting.model)
 
-    def _screened(self, setting: Setting, screen: Screen) -> Passed:
+    def _screened(self, setting: Setting, screen: Screen) -> Found:
         fixed = setting.lam is not None or setting.gamma is not None
         if fixed or setting.scale_error != 0.0 or self.mechanism:
             raise ValueError("screen goes with a model, n_features and a budget alone")
@@ -135,7 +135,7 @@ class _LabelLimit(Limit):
     def log(self) -> float:
         return 2.0 * math.log(self.target / self.width)
 
-    def design(self, setting: Setting) -> Passed:
+    def design(self, setting: Setting) -> Found:
         if setting.scale_error > 0.0:
             raise ValueError(
                 "scale_error does not go with label_dp: the covariates are public there, so the "

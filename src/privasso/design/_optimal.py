@@ -11,7 +11,7 @@ from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from privasso._types import Passed
+from privasso._types import Found, Passed
 from privasso._validation import generator, integer, nonnegative_float, positive_float, real_float
 from privasso.design._budget import Budget
 from privasso.design._columns import search_columns
@@ -136,7 +136,7 @@ def optimal_design(
 
 def _named(
     target: object, mechanism: Passed = None, screen: Passed = None, **keyword: Passed
-) -> Passed:
+) -> Found:
     """The one target that a keyword stands for."""
     if unknown := keyword.keys() - _TARGETS.keys():
         raise TypeError(f"optimal_design has no argument {min(unknown)!r}")

@@ -241,11 +241,15 @@ def parts_of(
     code: NumberCode | LevelCode, column: Numbers | Levels, unknown: str
 ) -> list[Part] | Trouble:
     """Return what a column becomes, or what is wrong with it."""
-    if isinstance(code, LevelCode):
-        assert isinstance(column, Levels)  # they are asked for as such
-        return _levels(code, column, unknown)
-    if isinstance(column, Levels):
-        return Trouble(code.name, "text")
+    match code, column:
+        case LevelCode(), Levels():
+            return _levels(code, column, unknown)
+        case NumberCode(), Numbers():
+            return _numbers(code, column)
+    return Trouble(code.name, "text")
+
+
+def _numbers(code: NumberCode, column: Numbers) -> list[Part] | Trouble:
     missing, infinite = column.missing, infinite_row(column.values)
     if missing.size and code.fill is None:
         return Trouble(code.name, "missing", int(missing[0]))

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from privasso._covariates import covariates
-from privasso._types import Matrix, Passed, Seed, Weights
+from privasso._types import Foreign, Matrix, Passed, Seed, Weights
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
 from privasso.estimator._table_encoder import LEARNT, TableEncoder
@@ -61,7 +61,7 @@ class PrivateEstimator(BaseEstimator):
     _by_class: ClassVar[bool] = False
     n_features_in_: int
     coef_: np.ndarray
-    intercept_: Passed
+    intercept_: Any
     coef_se_: np.ndarray
     lam_: float
     denoised_: bool
@@ -136,7 +136,7 @@ class PrivateEstimator(BaseEstimator):
         """Whether covariates are private."""
         return isinstance(self.privacy, Privacy) and self.privacy.protects_records
 
-    def _covariates(self, X: Passed, *, first: bool = False) -> Matrix:
+    def _covariates(self, X: Foreign, *, first: bool = False) -> Matrix:
         """Covariates as a matrix, whose columns are noted in a fit and compared with it later.
 
         Cells of private records are not looked at: the mechanism knows what each counts as.
@@ -148,7 +148,7 @@ class PrivateEstimator(BaseEstimator):
         blocks = isinstance(X, RowBlocks) and not first
         if table is None and not blocks:
             found = covariates(X, finite=finite)
-            shown: Passed = X if hasattr(X, "columns") else found
+            shown: Foreign = X if hasattr(X, "columns") else found
             validate_data(self, shown, reset=first, skip_check_array=True)
             return found
         found: Matrix | RowBlocks = X if table is None else covariates(table.X, finite=finite)

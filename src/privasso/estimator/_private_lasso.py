@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from privasso._types import Matrix, Passed, Seed, Weights
+from privasso._types import Matrix, Seed, Weights
 from privasso._validation import real_labels
 from privasso.blocks import PHENOTYPE, RowBlocks, SparseTable, blocks_of, is_bed, sparse_of
 from privasso.estimator._base import PrivateEstimator
@@ -19,6 +19,7 @@ from privasso.fit import (
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
+from privasso.planning import Aim
 from privasso.privacy import Privacy, Scales
 from privasso.problem import Huber, Logistic, Loss
 
@@ -349,5 +350,5 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             method=self.method,
             tol=self.tol,
             time_limit=self.time_limit,
-            aim=cast(Passed, self.aim),
+            aim=cast(Aim, self.aim),
         )

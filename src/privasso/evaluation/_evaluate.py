@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -100,32 +100,32 @@ def evaluate(
     >>> bool(low < 0.73 < high), sorted(found.values)
     (True, ['mae', 'r2'])
     """
-    return evaluated(
-        model, X, y, privacy, metrics, ledger, random_state, level=level, coverage=coverage
-    )
+    return evaluated(model, X, y, Request(privacy, metrics, ledger, random_state, level, coverage))
 
 
-def evaluated(
-    model: object,
-    X: object,
-    y: object,
-    privacy: Privacy,
-    metrics: Sequence[str] | str | None,
-    ledger: Ledger | None,
-    random_state: Seed,
-    *,
-    level: float,
-    coverage: float,
-    prepared: Sequence[str] = (),
-) -> Evaluation:
-    """The same; `prepared` is what else is assumed about how the rows were read."""
+@dataclass(frozen=True)
+class Request:
+    """What is asked of `evaluate`; `prepared` is what is assumed about how the rows were read."""
+
+    privacy: Privacy
+    metrics: Sequence[str] | str | None = None
+    ledger: Ledger | None = None
+    random_state: Seed = None
+    level: float = 0.95
+    coverage: float = 0.9
+    prepared: Sequence[str] = ()
+
+
+def evaluated(model: object, X: object, y: object, asked: Request) -> Evaluation:
+    """The same."""
+    privacy, ledger = asked.privacy, asked.ledger
     check_kind(privacy)
     if not privacy.formal:
         raise ValueError("evaluate needs LabelDP or RecordDP, whose budget its sums are paid from")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ValueError("ledger must be a Ledger, such as Ledger(epsilon, delta)")
     found = released(model)
-    names = _names(metrics, found)
+    names = _names(asked.metrics, found)
     kind = privacy if found.classes is None else privacy.for_classes()
     privacy = cast("LabelDP | RecordDP", kind)
     if privacy.finds_range:
@@ -133,14 +133,14 @@ def evaluated(
         if bounds is None:
             raise ValueError("the model states no bounds of its labels; give y_bounds")
         privacy = replace(privacy, y_bounds=bounds)
-    level = probability("level", level)
-    rng = _generator(random_state)
+    level = probability("level", asked.level)
+    rng = _generator(asked.random_state)
     full, (found, rows) = found, matched(found, X, y, privacy)
-    program = _program(full, found, privacy, names, probability("coverage", coverage))
+    program = _program(full, found, privacy, names, probability("coverage", asked.coverage))
     terms = Terms(fit_intercept=True, seeded=rng is not None, n_rows=rows.shape[0])
     then = (f"{', '.join(names)} of a model",)
     said = statement(privacy, program, terms, then)
-    said = replace(said, assumptions=(*said.assumptions, *prepared, _PUBLIC))
+    said = replace(said, assumptions=(*said.assumptions, *asked.prepared, _PUBLIC))
     if rng is None and said.warning is not None:
         warn_user(said.warning)
     what = f"evaluation of a model on {rows.shape[0]} rows, privasso {__version__}"
@@ -153,7 +153,7 @@ def evaluated(
     return Evaluation.of(
         {name: _in_units(name, one, high - low) for name, one in estimates.items()},
         level=level,
-        coverage=float(coverage),
+        coverage=float(asked.coverage),
         n_rows=rows.shape[0],
         guarantee=said,
         classes=found.classes is not None,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from privasso._covariates import covariates
-from privasso._types import Frame, Matrix
+from privasso._types import Foreign, Frame, Matrix
 from privasso._validation import attempt, real_array, real_float, real_labels
 from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.fit import Classes, ReleasedModel
@@ -21,15 +20,14 @@ _WHAT = (
 )
 
 
-def released(model: object) -> ReleasedModel:
+def released(model: Foreign) -> ReleasedModel:
     """A public linear model, of whatever kind."""
-    published = getattr(model, "released_model", lambda: model)
-    model = published()
+    if hasattr(model, "released_model"):
+        model = model.released_model()
     if isinstance(model, ReleasedModel):
         return model
-    given = [getattr(model, name, None) for name in ("coef_", "intercept_")]
-    coef = attempt(lambda: np.asarray(given[0], dtype=np.float64))
-    intercept = attempt(lambda: np.asarray(given[1], dtype=np.float64).ravel())
+    coef = attempt(lambda: np.asarray(model.coef_, dtype=np.float64))
+    intercept = attempt(lambda: np.ravel(model.intercept_))
     if coef is None or intercept is None or coef.size != coef.shape[-1] or intercept.size != 1:
         raise ValueError(_WHAT)
     classes = getattr(model, "classes_", None)
@@ -48,7 +46,7 @@ def released(model: object) -> ReleasedModel:
 
 
 def matched(
-    model: ReleasedModel, X: Any, y: Any, privacy: Privacy
+    model: ReleasedModel, X: Foreign, y: Foreign, privacy: Privacy
 ) -> tuple[ReleasedModel, RowBlocks]:
     """The model of the columns that it needs, and rows whose columns begin with these.
 

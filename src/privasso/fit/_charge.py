@@ -16,11 +16,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from privasso._types import Passed
 from privasso._version import __version__
 from privasso.accounting import Loss, spent_epsilon
 from privasso.blocks import DataChangedError, WorkersLostError
-from privasso.fit._outcome import AfterReleaseError
+from privasso.fit._outcome import AfterReleaseError, Outcome
 from privasso.ledger import Ledger
 from privasso.privacy import Guarantee, Privacy, rounded_up
 from privasso.queries import BitSource, Neighbours
@@ -182,7 +181,7 @@ class Charge:
         what: str,
         *,
         charged: bool = False,
-        keep: Callable[[Passed, str], None] | None = None,
+        keep: Callable[[Outcome, str], None] | None = None,
     ) -> None:
         self._privacy, self._guarantee, self._ledger, self._what = privacy, guarantee, ledger, what
         self._elsewhere, self._keep = charged, keep
@@ -216,7 +215,7 @@ class Charge:
 
         return source
 
-    def kept(self, result: T) -> T:
+    def kept(self, result: Outcome) -> Outcome:
         """Keep the result, and return it."""
         if self._keep is not None:
             self._keep(result, self.in_words())

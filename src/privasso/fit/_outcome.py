@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._covariates import covariates
-from privasso._types import Passed
+from privasso._types import Found, Passed
 from privasso._validation import real_array
 from privasso._version import __version__
 from privasso.accounting import GaussianLoss
@@ -115,7 +115,7 @@ class Outcome(ABC):
     kept_as: ClassVar[str | None] = None
 
     @property
-    def kept(self) -> Passed:
+    def kept(self) -> Found:
         """What may be kept, so that models at any λ are solved from it later; None if nothing."""
         return None
 

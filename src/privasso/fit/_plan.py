@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._text import is_unicode
-from privasso._types import Passed
+from privasso._types import Found
 from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
 from privasso.encoding import Encoding
@@ -217,7 +217,7 @@ class Plan:
             for X, labels, name in self.asking.worst(self.rows, y)
         ]
 
-    def program(self, ask: Ask) -> Passed:
+    def program(self, ask: Ask) -> Found:
         """Ask; return what follows, and with intervals the sums that these are made of."""
         within = None if self.range is None else self.range(ask)
         ask = ask if within is None else after(ask, within)
@@ -233,7 +233,7 @@ class Plan:
 
     def published(
         self,
-        found: Passed,
+        found: Found,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
     ) -> Outcome:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privasso._clock import Clock
-from privasso._types import Matrix, Passed
+from privasso._types import Found, Matrix
 from privasso.blocks import taken
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
@@ -60,7 +60,7 @@ def dense_columns(X: Matrix, columns: np.ndarray | list[int]) -> np.ndarray:
 
 
 def published(
-    plan: Plan, found: Passed, feature_names: tuple[str, ...] | None, target: str | None
+    plan: Plan, found: Found, feature_names: tuple[str, ...] | None, target: str | None
 ) -> Outcome:
     """The answers with names and statement."""
     options, privacy = plan.options, plan.options.privacy
@@ -143,7 +143,7 @@ def _sparse(
     return replace(whole, coef=coef, intercept=intercept, lam=lam)
 
 
-def interval_sums(plan: Plan, ask: Ask, found: Passed) -> IntervalSums:
+def interval_sums(plan: Plan, ask: Ask, found: Found) -> IntervalSums:
     """Ask for intervals where a program has ended; given the columns, where some were chosen."""
     frame: LabelFrame | RecordFrame
     match found:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from privasso._types import Json, Passed
+from privasso._types import Json
 from privasso.paper._figure import LAWS, Tables
 
 #: Two numbers agree if they differ by at most this many standard errors.
@@ -211,7 +211,7 @@ def markdown(claims: Decided, header: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def groups(points: pl.DataFrame, *by: str) -> Iterator[tuple[tuple[Passed, ...], pl.DataFrame]]:
+def groups(points: pl.DataFrame, *by: str) -> Iterator[tuple[tuple[Json, ...], pl.DataFrame]]:
     """Groups of rows with the same law and the same values of `by`, in a fixed order."""
     ordered = points.sort("law", *by, descending=[True] + [False] * len(by))
     return iter(ordered.group_by("law", *by, maintain_order=True))

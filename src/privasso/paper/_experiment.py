@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from privasso import __version__
-from privasso._types import Passed
+from privasso._types import Json, Passed
 from privasso.model import Model, Sample
 from privasso.noise import noise_from_name
 from privasso.scales import Empirical, law_from_name
@@ -26,7 +26,7 @@ from privasso.solvers import Status, solve
 #: What a unit depends on, as JSON values.
 Parameters = dict[str, Passed]
 #: Lists of equal length, one entry per grid point; a number that does not exist is None.
-Result = dict[str, list[Passed]]
+Result = dict[str, list[Json]]
 Row = dict[str, str | int | float | None]
 
 #: The columns that say what a row is about come first, in this order.

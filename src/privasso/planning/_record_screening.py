@@ -67,15 +67,9 @@ def screened_objective(
         beside=losses,
         other_shift=shift,
     )
-    neighbours, width = settings.neighbours, y_bounds[1] - y_bounds[0]
+    mu, neighbours, width = settings.mu_centre, settings.neighbours, y_bounds[1] - y_bounds[0]
     screening = Screening(
-        settings.choices,
-        settings.mu_centre,
-        CHOICE_CLIP,
-        bounds,
-        y_bounds,
-        fit_intercept,
-        neighbours,
+        settings.choices, mu, CHOICE_CLIP, bounds, y_bounds, fit_intercept, neighbours
     )
     level = None
     if fit_intercept and loss.about_mean:

@@ -418,35 +418,30 @@ def usual_screening(
         raise ValueError(
             f"{count} columns cannot be chosen from {n_columns}; choose fewer, or fit all of them"
         )
-    priors = (
-        [prior]
-        if prior is not None
-        else [ScreeningPrior(n_true=s) for s in TRUE_COLUMNS if s < n_columns]
-        or [ScreeningPrior(n_true=1)]
-    )
+    some = [ScreeningPrior(n_true=s) for s in TRUE_COLUMNS if s < n_columns]
+    priors = (some or [ScreeningPrior(n_true=1)]) if prior is None else [prior]
 
     def mean(r2s: list[float]) -> float:
         return math.fsum(max(r2, 0.0) for r2 in r2s) / len(r2s)
 
     asked = always or count is not None
     counts = [k for k in CHOICE_COUNTS if k < n_columns] if count is None else [count]
-    best, most = None, -1.0
+    best, most, of_records = None, -1.0, neighbours.unit == "record"
     if not asked:
-        most, size = direct, (n_rows, n_columns if filled is None else filled)
-        if most is None:
-            most = mean([direct_r2(p, epsilon, delta, *size, neighbours) for p in priors])
+        n = n_columns if filled is None else filled
+        without = (direct_r2(p, epsilon, delta, n_rows, n, neighbours) for p in priors)
+        most = mean(list(without)) if direct is None else direct
         if prior is None and most > MUCH_DIRECT * EXPLAINED:
-            if neighbours.unit == "label":
+            if not of_records:
                 return None
             most += LARGE_GAIN
         elif direct is None:
             most += CHOICE_GAIN
     kind: dict[str, Passed] = {"centred": centred, "neighbours": neighbours}
-    for further in ROUND_PARTS if neighbours.unit == "record" else (0,):
+    for further in ROUND_PARTS if of_records else (0,):
         found, value = None, -1.0
-        for share, k in itertools.product(CHOICE_SHARES, counts):
-            if k < ROUND_COLUMNS[further]:
-                continue
+        enough = [k for k in counts if k >= ROUND_COLUMNS[further]]
+        for share, k in itertools.product(CHOICE_SHARES, enough):
             one = ScreeningSettings.divided(k, further, share, epsilon, delta, **kind)
             if one.c == 0.0 and not asked:
                 continue

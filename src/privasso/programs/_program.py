@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.linalg import hadamard
 
-from privasso._types import Matrix, Passed
+from privasso._types import Found, Matrix
 from privasso.queries import Ask
 
 #: Covariates, labels, and what the first record is.
@@ -96,7 +96,7 @@ class Program(ABC):
     labels_alone: ClassVar[bool] = False
 
     @abstractmethod
-    def __call__(self, ask: Ask, lam: float) -> Passed:
+    def __call__(self, ask: Ask, lam: float) -> Found:
         """Ask, and return what a model at λ is made of, or models at every λ."""
 
     @property

@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from privasso._types import Passed
+from privasso._types import Found
 from privasso.accounting import Loss
 from privasso.blocks import Change, RowBlocks
 from privasso.queries._rounded_gaussian import BitSource
@@ -234,7 +234,7 @@ class Ask(ABC):
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows
-        self.transcript: list[tuple[Query, Passed]] = []
+        self.transcript: list[tuple[Query, Found]] = []
 
     def __call__(self, query: Query[Answer]) -> Answer:
         """Return the answer."""
@@ -351,7 +351,7 @@ class Replaying(Ask):
         Number of rows.
     """
 
-    def __init__(self, answers: Sequence[Passed], n_rows: int) -> None:
+    def __init__(self, answers: Sequence[Found], n_rows: int) -> None:
         super().__init__(n_rows)
         self._answers = answers
 

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from privasso._types import Passed
 from privasso.encoding import Dictionary, LevelCode
 from privasso.fit import CoefficientPath, Outcome, Plan, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
@@ -158,34 +159,26 @@ def facts_of(
     plan: Plan | None = None,
     dictionary: Dictionary | None = None,
     *,
-    command: str,
     target: str | None = None,
-    path: CoefficientPath | None = None,
     assumptions: Assumptions | None = None,
-    forecast: Forecast | None = None,
     given_lam: float | None = None,
-    resolve: str | None = None,
-    references: Mapping[str, str] | None = None,
+    **known: Passed,
 ) -> FitFacts:
     """Collect what may be shown of a fit, or of a model from a kept release, which has no plan.
 
-    `dictionary` describes the columns of private records, and `forecast` is about them. With
-    `assumptions` the facts about public columns that only a report needs are computed, too.
-    `given_lam` is λ where it was given and not chosen from the release; a forecast is then about
-    fits at this λ.
+    `dictionary` describes the columns of private records. With `assumptions` the facts about public
+    columns that only a report needs are computed, too. `given_lam` is λ where it was given and not
+    chosen from the release; a forecast is then about fits at this λ. The others are facts already.
     """
     public = made.public_rows
     facts = FitFacts(
         model=model,
         target=target or model.target or "the labels",
         n_rows=int(model.guarantee["n_rows"]) if public is None else public.shape[0],
-        command=command,
         composition=made.composition,
         label_width=made.privacy.label_width,
-        path=path,
-        resolve=resolve,
         records=made.privacy.protects_records,
-        references=references or {},
+        **known,
     )
     if public is not None:
         return _with_columns(facts, cast(Released, made), assumptions, given_lam)
@@ -199,9 +192,8 @@ def facts_of(
         alone, rare = found or (alone, None)
     outlook = None if plan is None else plan.outlook
     return replace(
-        facts, noise_alone=alone, rare=rare, forecast=forecast, mechanism=records, ranges=ranges,
-        outlook=outlook,
-    )  # fmt: skip
+        facts, noise_alone=alone, rare=rare, mechanism=records, ranges=ranges, outlook=outlook
+    )
 
 
 def _lines(model: ReleasedModel) -> dict[str, list[dict[str, object]]] | None:

@@ -13,7 +13,7 @@ from numpy.lib.format import MAGIC_PREFIX, read_array
 
 from privasso._files import fits_memory, open_regular, read_lines, unreadable
 from privasso._text import escaped
-from privasso.blocks import PHENOTYPE, Variants, bed_lines, bed_names, bed_people, phenotypes
+from privasso.blocks import PHENOTYPE, Bed, Variants, phenotypes
 from privasso.encoding import Columns, Numbers
 from privasso.tables._table import Asked, Table, check_size
 
@@ -175,18 +175,17 @@ class BedTable(NumberTable):
     """
 
     def __init__(self, path: Path, labels: Path | None = None) -> None:
-        variants = bed_names(path)
-        self._place = {name: k for k, name in enumerate(variants)}
-        people, found = bed_people(path)
-        self._n_rows = len(people)
-        bed_lines(path, (self._n_rows, len(variants)), variants=[])  # which checks the file
-        self._labels = {PHENOTYPE: found} if labels is None else read_labels(labels, people)
-        super().__init__(path, [*variants, *self._labels])
+        self._bed = bed = Bed.of(path)
+        self._place = {name: k for k, name in enumerate(bed.names)}
+        bed.variants([])  # which checks the file
+        own = {PHENOTYPE: bed.phenotypes}
+        self._labels = own if labels is None else read_labels(labels, bed.people)
+        super().__init__(path, [*bed.names, *self._labels])
 
     @property
     def n_rows(self) -> int:
         """Number of people."""
-        return self._n_rows
+        return len(self._bed.people)
 
     def feature_names(
         self,
@@ -203,11 +202,8 @@ class BedTable(NumberTable):
 
     def variants(self, names: Sequence[str]) -> Variants:
         """Some variants, NaN where a genotype is missing."""
-        places = None
-        if tuple(names) != tuple(self._place):
-            places = [self._place[name] for name in names]
-        lines, m = bed_lines(self.path, (self._n_rows, len(self._place)), places)
-        return Variants(lines, m, np.full(len(lines), np.nan))
+        every = tuple(names) == self._bed.names
+        return self._bed.variants(None if every else [self._place[name] for name in names])
 
     def labels(self, target: str) -> np.ndarray:
         """A column of phenotypes."""

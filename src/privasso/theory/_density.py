@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import erf, log_ndtr, ndtr
 
 from privasso._blas import one_thread
-from privasso._types import Passed
+from privasso._types import Foreign
 from privasso._validation import nonnegative_float, positive_float, real_array
 from privasso.noise import Covariance, Diagonal
 from privasso.problem import Loss
@@ -360,7 +360,7 @@ def _log_one_shaped(
     """The same for one point; g and half of the rest."""
     from scipy.stats import multivariate_normal  # takes long to import
 
-    law: Passed = multivariate_normal
+    law: Foreign = multivariate_normal
 
     on, across = S[np.ix_(shown, shown)], S[np.ix_(~shown, shown)]
     found = float(law.logpdf(eta, cov=on)) if eta.size else 0.0

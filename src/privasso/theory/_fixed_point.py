@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso._types import Passed
 from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
 from privasso.theory._attack import Attack, advantages, overlap
@@ -134,7 +133,7 @@ class FixedPoint:
     standard_errors: StandardErrors = field(default=StandardErrors(), repr=False)
     n_draws: int = field(default=0, repr=False)
     _component_wise: float = field(default=math.nan, repr=False)
-    _system: Passed = field(default=None, repr=False)
+    _system: Any = field(default=None, repr=False)
     _root: Root | None = field(default=None, repr=False)
     _at: tuple[float, float] = field(default=(math.nan, math.nan), repr=False)
     """(e, u) of the fixed point, for given columns."""
