@@ -76,7 +76,7 @@ def facts(table: pl.DataFrame) -> Iterator[dict[str, object]]:
             )
             for fact, value in (
                 ("tables", some.height),
-                ("median loss", round(float(np.median(private)), 3)),
+                ("median loss", round(float(np.median(private)), 3) + 0.0),
                 ("largest loss", round(float(private.to_numpy().max()), 2)),
                 ("median loss, wide", round(float(np.median(wide)), 3)),
                 ("worst split", round(float(some["worst split"].to_numpy().min()), 2)),

@@ -36,7 +36,8 @@ def test_dry_run_needs_no_labels(folder, capsys):
     F, noise = X - X.mean(axis=0), release.covariance.matrix()
     squared = np.sum(F * np.linalg.solve(noise, F.T).T, axis=1) + release.sigma_sum**-2
     # One label moves a clipped residual by 2κ, and rows enter with the root of their weight.
-    bound = record["perturbed_objective"]["c"] / (2.0 * 0.1 * 8.0)
+    objective = record["perturbed_objective"]
+    bound = objective["c"] / (2.0 * objective["kappa"] * 8.0)
     weights = np.minimum(1.0, bound**2 / squared)
     assert release.weight_sum == pytest.approx(weights.sum(), rel=1e-6)
     fit("public.csv", *DP, "--dry-run --no-target-column --noise isotropic --lam 100")
@@ -47,7 +48,8 @@ def test_dry_run_needs_no_labels(folder, capsys):
 
 
 def test_dry_run_forecasts_by_simulated_fits(folder, capsys):
-    fit("data.csv", *DP, "--dry-run --json --assume-r2 0.6")
+    strict = "--dry-run --epsilon 1 --assume-r2 0.6"
+    fit("data.csv", *DP, strict, "--json")
     record = json.loads(capsys.readouterr().out)
     assert record["assumptions"] == {"rho": 0.3, "r2": 0.6, "label_sd": pytest.approx(8 / 6)}
     assert record["predictions"] == []  # state evolution is for covariates that are not public
@@ -57,12 +59,12 @@ def test_dry_run_forecasts_by_simulated_fits(folder, capsys):
     assert 0.0 <= found["above_zero"] <= 1.0
     rows = data().height
     assert [(one["what"], one["value"]) for one in found["changes"]] == [
-        ("no privacy", None), ("epsilon", 6.0), ("epsilon", 9.0), ("rows", 2.0 * rows),
+        ("no privacy", None), ("epsilon", 2.0), ("epsilon", 3.0), ("rows", 2.0 * rows),
         ("label bounds", 4.0),
     ]  # fmt: skip
     assert all(one["median"] > found["median"] for one in found["changes"][:4])
     assert 0.0 < found["kept"] < 1.0
-    fit("data.csv", *DP, "--dry-run --assume-r2 0.6")
+    fit("data.csv", *DP, strict)
     printed = " ".join(capsys.readouterr().out.split())
     assert f"as planned {found['median']:.2f}" in printed
     assert "explain a share of 0.33 to 0.82 of their variance" in printed
