@@ -151,9 +151,10 @@ class IntervalProgram:
             above, noise = sums.above(ask(query)), _noise_of(query, sums.unit)
             allowed = _CLIPPED * math.hypot(unit / (_LARGE * radius), 1.0 / scores)
             clip = exceeded_by(STEPS, above, noise, allowed)
-            if public and float(np.max(placed.far)) < _FAR:
+            if float(np.max(placed.far)) < _FAR:
                 # What all lengths add up to, of which the mean square is known.
-                part = min(float(np.sum(placed.unit)), 1.0)
+                square = float(np.sum(placed.unit)) if public else placed.square
+                part = min(square / radius**2, 1.0)
                 total = ask.n_rows * part, ask.n_rows * math.sqrt(part)
                 clip = min(clip, tail_end(STEPS, above, noise, allowed, total))
         return clip, radius, shrunk
