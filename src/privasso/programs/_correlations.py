@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-#: The least deviation that is supposed of correlations beforehand: that of about eight levels of
-#: which a row has one.
-_LEAST = 0.15
+#: The least deviation that is supposed of correlations beforehand: sampling alone makes as much of
+#: it in 400 rows.
+_LEAST = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +49,6 @@ class NoisyProducts:
         """What is expected of the exact sums."""
         return self._kept * self.sums
 
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
-        """What the exact sums may be."""
-        return self.mean() - symmetric(rng, np.sqrt(self._kept) * self.noise)
-
-
-def symmetric(rng: np.random.Generator, deviations: np.ndarray) -> np.ndarray:
-    """A symmetric matrix of normal numbers with these deviations."""
-    drawn = np.triu(rng.standard_normal(deviations.shape) * deviations)
-    return drawn + np.triu(drawn, 1).T
+    def variances(self) -> np.ndarray:
+        """Those of what is left open of the exact sums."""
+        return self._kept * self.noise**2
