@@ -5,14 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from replayed import Replayed
-from scipy.optimize import brentq, minimize
-from scipy.stats import norm
+from scipy.optimize import minimize
 
 import privasso as pv
 from privasso.blocks import RowBlocks
 from privasso.fit._rows import prepared_rows
 from privasso.programs import IntervalProgram, LabelFrame, RecordFrame
-from privasso.programs._laws import POINTS, mixture_quantiles
 from privasso.programs._scores import exceeded_by
 from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, Neighbours, bit_source
 from privasso.queries._query import REPLACED
@@ -338,21 +336,3 @@ def test_clipped_residuals_of_labels_need_little_more_than_squared_ones():
     est = pv.PrivateLasso(privacy=privacy, intervals=True, random_state=0).fit(X, y)
     squared, clipped = (np.diff(est.confint(target=t), axis=1) for t in TWO)
     assert np.nanmedian(clipped) < 3.0 * np.nanmedian(squared)
-
-
-@pytest.mark.parametrize("uneven", [0.0, 0.3, 2.0])
-def test_quantiles_of_a_mixture_are_where_its_distribution_says(uneven):
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((50, 3)) * [1.0, 1e-6, 1e3]
-    spread = np.abs(centres).mean(axis=0) * np.exp(uneven * rng.standard_normal((50, 3)))
-    spread *= [1e-3, 1.0, 10.0]
-    found = mixture_quantiles(centres, spread)
-    for k, q in itertools.product(range(3), (0, 4, 9, 15)):
-        wanted = norm.cdf(POINTS[q])
-
-        def above(x, k=k, wanted=wanted):
-            return float(np.mean(norm.cdf((x - centres[:, k]) / spread[:, k])) - wanted)
-
-        far = float(np.abs(centres[:, k]).max() + 10.0 * spread[:, k].max())
-        exact = brentq(above, -far, far, xtol=1e-13 * far)
-        assert abs(found[k, q] - exact) < 1e-6 * spread[:, k].max()

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from matrices import symmetric
 
 import privasso as pv
 from privasso.blocks import RowBlocks
 from privasso.fit._rows import prepared_rows
 from privasso.programs import LabelFrame
-from privasso.programs._correlations import symmetric
 from privasso.programs._one_step import OneStep
 from privasso.programs._scores import exceeded_by, long_rows
 from privasso.programs._tails import tail_end

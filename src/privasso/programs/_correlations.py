@@ -7,9 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-#: The least deviation that is supposed of correlations beforehand: that of about eight levels of
-#: which a row has one.
-_LEAST = 0.15
+#: The least deviation that is supposed of correlations beforehand: sampling alone makes as much of
+#: it in 400 rows.
+_LEAST = 0.05
+#: What the pairs show of it is raised by so many deviations of what noise makes of that: a few
+#: columns that are nearly the same are not like the others.
+_RAISED = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,14 +20,14 @@ class NoisyProducts:
     """Sums of products of columns, and the deviations of the noise in them.
 
     Beforehand a correlation is normal around zero. Its deviation τ is the one that the noisy sums
-    of all pairs of columns show, raised by a deviation of what noise makes of it, so that pairs
+    of all pairs of columns show, raised by deviations of what noise makes of it, so that pairs
     which noise hides borrow from the others. Of squares of columns nothing is believed beforehand.
 
     Examples
     --------
     >>> found = NoisyProducts(np.array([[100.0, 1.0], [1.0, 100.0]]), np.full((2, 2), 50.0))
     >>> found.mean().round(2).tolist()
-    [[100.0, 0.29], [0.29, 100.0]]
+    [[100.0, 0.65], [0.65, 100.0]]
     """
 
     sums: np.ndarray = field(repr=False)
@@ -39,7 +42,7 @@ class NoisyProducts:
         if not above[0].size:
             return np.ones(noises.shape)
         squares = (self.sums / np.outer(roots, roots))[above] ** 2
-        doubt = np.sqrt(2.0 / squares.size) * np.mean(noises[above])
+        doubt = _RAISED * np.sqrt(2.0 / squares.size) * np.mean(noises[above])
         usual = max(float(np.mean(squares - noises[above]) + doubt), _LEAST**2)
         found = usual / (usual + noises)
         np.fill_diagonal(found, 1.0)
@@ -49,12 +52,6 @@ class NoisyProducts:
         """What is expected of the exact sums."""
         return self._kept * self.sums
 
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
-        """What the exact sums may be."""
-        return self.mean() - symmetric(rng, np.sqrt(self._kept) * self.noise)
-
-
-def symmetric(rng: np.random.Generator, deviations: np.ndarray) -> np.ndarray:
-    """A symmetric matrix of normal numbers with these deviations."""
-    drawn = np.triu(rng.standard_normal(deviations.shape) * deviations)
-    return drawn + np.triu(drawn, 1).T
+    def variances(self) -> np.ndarray:
+        """Those of what is left open of the exact sums."""
+        return self._kept * self.noise**2

@@ -17,7 +17,7 @@ from privasso.programs._interval_frames import (
 )
 from privasso.programs._intervals import Intervals, Target
 from privasso.programs._laws import FEW, NEVER, Law, at_level
-from privasso.programs._one_step import OneStep
+from privasso.programs._one_step import CLEAR, OneStep
 from privasso.programs._point import ClippedSlope, LogisticSlope, Point, Slope
 from privasso.programs._scores import STEPS, ResidualSums, RowCounts, ScoreSums, exceeded_by
 from privasso.programs._tails import tail_end
@@ -34,10 +34,6 @@ _LENGTHS = tuple(2.0 ** (0.5 * k) for k in range(-2, 13))
 #: noise; how many rows are shrunk, in units of that deviation; and how many times as large as usual
 #: ones clipped residuals are.
 _CLIPPED, _SHRUNK, _LARGE = 1.0, 1.0, 5.0
-#: If the noise of a curvature changes no direction by more than this part of the rows, most columns
-#: have an interval. Of cells of docs/intervals.md half of the columns had one in 50 of 58 below it,
-#: and in 1 of 8 above.
-_SEEN = 0.65
 #: Where public rows are farther away than this, see `OneStep`, a few residuals that are clipped may
 #: move a coefficient, and no law is supposed for those that noise hides.
 _FAR = 3.0
@@ -88,7 +84,7 @@ class IntervalProgram:
             slope, base = self._slope(target, clip), None
             if steps:  # from the minimiser for squared residuals it is not far to another one
                 base = steps["least-squares"][1]
-                point = placed.moved(point, base.mean(), width)
+                point = placed.moved(point, base.likely(), width)
             step = self._step(ask, placed, point, slope, (radius, shrunk), mus[target], base)
             steps[target] = point.coef, step
         return IntervalSums(placed, steps, width, width * self.kappa)
@@ -112,9 +108,8 @@ class IntervalProgram:
         noise = math.sqrt(square) * size / (mu * math.sqrt((_PUBLIC if public else _SHARES)[1]))
         plain = 2.0 * at_level(0.95) * deviation / math.sqrt(n_rows)
         length = plain * math.hypot(1.0, noise / (deviation * math.sqrt(n_rows)))
-        # Noise of a symmetric matrix changes no direction by more than about twice this.
-        lost = 2.0 * math.sqrt(n) * square / (mu * math.sqrt(2.0 * _SHARES[0]))
-        return Outlook(length, plain, 1.0 if public else lost / (_SEEN * n_rows))
+        hidden = CLEAR * square / (mu * math.sqrt(_SHARES[0]))
+        return Outlook(length, plain, 1.0 if public else hidden / n_rows)
 
     def _slope(self, target: Target, clip: float) -> Slope:
         if target == "logistic":
@@ -149,9 +144,10 @@ class IntervalProgram:
             above, noise = sums.above(ask(query)), _noise_of(query, sums.unit)
             allowed = _CLIPPED * math.hypot(unit / (_LARGE * radius), 1.0 / scores)
             clip = exceeded_by(STEPS, above, noise, allowed)
-            if public and float(np.max(placed.far)) < _FAR:
+            if float(np.max(placed.far)) < _FAR:
                 # What all lengths add up to, of which the mean square is known.
-                part = min(float(np.sum(placed.unit)), 1.0)
+                square = float(np.sum(placed.unit)) if public else placed.square
+                part = min(square / radius**2, 1.0)
                 total = ask.n_rows * part, ask.n_rows * math.sqrt(part)
                 clip = min(clip, tail_end(STEPS, above, noise, allowed, total))
         return clip, radius, shrunk
@@ -199,7 +195,8 @@ class IntervalProgram:
             # No shrunk row loses more of an entry than its largest square.
             whole = np.vstack([ask.n_rows * placed.whole, shrunk * placed.reach**2])
         size = (shrunk, radius**2)
-        return OneStep(H, s, V, *noises, placed.unit, *most, base, placed.far, whole, size)
+        square = before.mean_square(before.curvature()) if before else None
+        return OneStep(H, s, V, *noises, placed.unit, *most, base, placed.far, whole, size, square)
 
 
 def _noise_of(query: NoisySum, unit: int) -> float:

@@ -2,30 +2,26 @@
 
 At β̂, with the curvature H, the scores s and the squared scores V of all rows, β̂ + H⁻¹s is the
 minimiser of the loss, exactly for squared residuals and to first order for others. Released are
-Ĥ = H + Z, ŝ = s + ζ and V with noise of its own, all of known deviations. Given H, the step δ to
-the population's coefficients has ŝ ~ N(Hδ, V + σ²I). What H may be is drawn: Ĥ less what the noise
-may have been, with eigenvalues raised to zero. The law of δ is the mixture of the normal laws for
-these draws, with a wide prior, so that a direction that noise hides has a wide law and not a wild
-one. With a mean squared residual m at β̂ no step gains more than m: δᵀHδ ≤ mM. So where the
-curvature is private the prior of a step, per deviation of a column, is no wider than 2√m, and there
-is no interval that would hang on it for a step that may be larger.
+Ĥ = H + Z, ŝ = s + ζ and V with noise of its own, all of known deviations. Let H̄ be what is expected
+of H after Ĥ. Then ŝ has, for a step δ to the population's coefficients, the mean H̄δ and the
+covariance V + σ²I + Q, with Q that of (H − H̄)δ: noise in the curvature counts in proportion to the
+step. For δδᵀ in Q stands what follows from the law of δ, raised by what that may be off; both are
+found in rounds. The law is normal, with a wide prior, so that a direction that noise hides has a
+wide law and not a wild one. With a mean squared residual m at β̂ no step gains more than m:
+δᵀHδ ≤ mM. So where the curvature is private the prior of a step, per deviation of a column, is no
+wider than 2√m, and there is no interval that would hang on it for a step that may be larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
-from scipy.special import ndtr
 
-from privasso.programs._correlations import NoisyProducts, symmetric
-from privasso.programs._laws import FEW, NEVER, POINTS, Law, mixture_quantiles
+from privasso.programs._correlations import NoisyProducts
+from privasso.programs._laws import FEW, NEVER, Law, normal_law
 
-#: Draws of the noise in the curvature.
-_DRAWS = 200
 #: How far squared scores may differ from what the mean square says, before they are looked at.
 _UNLIKE = 0.5
 #: The curvature of clipped residuals differs from a share of that of squared ones by so much, as a
@@ -39,10 +35,12 @@ _WIDE, _BIAS = 2.0, 0.5
 #: A coefficient rests on a few rows if what shrinking hides of it unseen may be larger than this,
 #: in deviations of what is left open.
 _UNSEEN = 1.25
-#: Draws for intervals that hold together, and the fixed seed of all draws, which hide nothing.
-_TOGETHER, _SEED = 4000, 0
-#: Draws for the mean of a law, where the next sums are taken.
-_ROUGH = 20
+#: Squares of a step count as so many deviations larger than they seem, for noise in the curvature.
+_RAISED = 1.0
+#: No interval where squares of a column stand out of their noise by fewer deviations than this.
+CLEAR = 2.5
+#: Rounds for the covariance of a step at most, and the change of its squares that is the last one.
+_ROUNDS, _STILL = 100, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +71,8 @@ class OneStep:
         noise in them, and what of them may be lost at most.
     shrunk : (float, float)
         About how many rows are shrunk, and to which squared length.
+    square : float or None
+        Mean squared residual, raised by a deviation of its noise, where scores are clipped.
     """
 
     H: np.ndarray = field(repr=False)
@@ -88,56 +88,51 @@ class OneStep:
     far: np.ndarray | None = field(default=None, repr=False)
     whole: np.ndarray | None = field(default=None, repr=False)
     shrunk: tuple[float, float] = (1.0, 1.0)
-
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
-        """What the curvature may be."""
-        G = self._products.drawn(rng) if self.private else self._squared[0]
-        if self.base is None:
-            return positive_part(G) if self.private else G
-        G = positive_part(G) if self.private else G
-        off = float(rng.standard_normal() * np.linalg.norm(np.diag(self.H_noise)))
-        usual, unlike = self._usual(G, off)
-        weight = unlike**2 / (unlike**2 + self.H_noise**2)
-        left = symmetric(rng, np.sqrt(weight) * self.H_noise)
-        return positive_part(usual + weight * (self.H - usual) - left)
+    square: float | None = None
 
     def curvature(self) -> np.ndarray:
         """What is expected of the curvature."""
-        G = positive_part(self._products.mean() if self.private else self._squared[0])
-        if self.base is None:
-            return G
-        usual, unlike = self._usual(G, 0.0)
-        weight = unlike**2 / (unlike**2 + self.H_noise**2)
-        return positive_part(usual + weight * (self.H - usual))
+        return self._curvature[0]
 
-    def _usual(self, G: np.ndarray, off: float) -> tuple[np.ndarray, np.ndarray]:
+    @cached_property
+    def _curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is expected of the curvature, and the variances of what is left open of it."""
+        G, variances = self._products
+        if self.base is None:
+            return G, variances
+        share, unlike = self._usual(G)
+        weight = unlike**2 / (unlike**2 + self.H_noise**2)
+        usual = share * G
+        variances = (share * (1.0 - weight)) ** 2 * variances + weight * self.H_noise**2
+        return positive_part(usual + weight * (self.H - usual)), variances
+
+    def _usual(self, G: np.ndarray) -> tuple[float, np.ndarray]:
         """The share of G that has the trace of H, and by how much H may be unlike it."""
         size = max(float(np.trace(G)), 1e-300)
         least = float(np.linalg.norm(np.diag(self.H_noise)))
-        share = min(max(float(np.trace(self.H)) - off, least, 1e-9 * size) / size, 1.0)
+        share = min(max(float(np.trace(self.H)), least, 1e-9 * size) / size, 1.0)
         roots = np.sqrt(np.diag(G))
         unlike = _UNEVEN * share * np.outer(roots, roots) / np.sqrt(len(G)) + 1e-300
         np.fill_diagonal(unlike, np.diag(unlike) * np.minimum(self._far, np.sqrt(len(G))))
-        return share * G, unlike
-
-    @cached_property
-    def noisy(self) -> bool:
-        """Whether there is noise in the curvature."""
-        return bool(np.any(self.H_noise))
+        return share, unlike
 
     @cached_property
     def private(self) -> bool:
-        """Whether there is noise in that of squared residuals."""
+        """Whether there is noise in the curvature of squared residuals."""
         return bool(np.any(self._squared[1]))
+
+    @cached_property
+    def _products(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same of squared residuals."""
+        if not self.private:
+            return self._squared[0], np.zeros(self.H.shape)
+        products = NoisyProducts(*self._squared)
+        return positive_part(products.mean()), products.variances()
 
     @property
     def _squared(self) -> tuple[np.ndarray, np.ndarray]:
         """The curvature of squared residuals, if it is known, and the deviations of its noise."""
         return (self.H, self.H_noise) if self.base is None else self.base
-
-    @cached_property
-    def _products(self) -> NoisyProducts:
-        return NoisyProducts(*self._squared)
 
     @property
     def _far(self) -> np.ndarray:
@@ -185,38 +180,35 @@ class OneStep:
 
     def law(self, into: np.ndarray) -> Law:
         """The law of ``into @ δ``."""
-        rng = np.random.default_rng(_SEED)
-        centres, spread, total, count = [], [], np.zeros((self.s.size,) * 2), 0
-        freely = np.zeros(len(into))
-        for H, step, covariance in self._draws(rng):
-            centres.append(into @ step)
-            spread.append(np.sqrt(np.einsum("ij,ij->i", into @ covariance, into)))
-            total, count = total + covariance, count + 1
-            if self.private:
-                free = np.linalg.inv(self._most_gained(H) + np.diag(self.unit) / self.prior**2)
-                freely += np.einsum("ij,ij->i", into @ free, into)
-        centres, spread = np.array(centres), np.array(spread)
+        step, covariance, _ = self._step
         before = self._prior**2 * (into**2 @ (1.0 / self.unit))
-        part = np.divide(
-            np.mean(spread**2, axis=0), before, out=np.ones(len(into)), where=before > 0
-        )
+        part = np.divide(_along(into, covariance), before, out=np.ones(len(into)), where=before > 0)
         # What the sums alone leave open falls about as one over the rows squared, where noise does.
         most = (self.most / self._prior) ** 2
         if self.private:
             # A step that can be larger than the prior says must be pulled by less.
-            free = np.divide(freely / count, before, out=np.ones(len(into)), where=before > 0)
+            free = np.linalg.inv(self._most_gained() + np.diag(self.unit) / self.prior**2)
+            free = np.divide(_along(into, free), before, out=np.ones(len(into)), where=before > 0)
             most = np.minimum(most, 1.0 / np.maximum(_WIDE**2, _WIDE**2 * free))
         more = np.sqrt(part * (1.0 - most) / (np.maximum(1.0 - part, 1e-12) * most))
-        more = np.minimum(more, 0.1 * NEVER)
-        wider = self._wider(rng, into, total / count)
-        few = self._rests_on_few(into)
-        more = np.where(few, FEW, more)
-        return Law(mixture_quantiles(centres, spread), (part > most) | few, more, wider)
+        hidden, few = self._hidden_columns(into), self._rests_on_few(into)
+        more = np.where(few, FEW, np.minimum(np.maximum(more, hidden), 0.1 * NEVER))
+        unknown = (part > most) | (hidden > 1.0) | few
+        return normal_law(into, step, covariance, unknown, more)
 
-    def mean(self) -> np.ndarray:
-        """About the mean of the law of δ."""
-        rng = np.random.default_rng(_SEED)
-        return np.mean([step for _, step, _ in islice(self._draws(rng), _ROUGH)], axis=0)
+    def likely(self) -> np.ndarray:
+        """The step, less what noise alone would make of it, by the rule of James and Stein."""
+        step, covariance, _ = self._step
+        H = self.curvature()
+        gain = max(float(step @ H @ step), 1e-300)
+        return step * max(1.0 - float(np.sum(H * covariance)) / gain, 0.0)
+
+    @cached_property
+    def _explained(self) -> float:
+        """The mean squared residual, which no step gains more than."""
+        if self.square is not None:
+            return self.square
+        return self.mean_square(self.curvature()) if self.private else np.inf
 
     @cached_property
     def _prior(self) -> float:
@@ -229,45 +221,80 @@ class OneStep:
     def _law_of_scores(self) -> np.ndarray:
         return self.squares() + np.diag(self.s_noise**2)
 
-    def _draws(
-        self, rng: np.random.Generator
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Some draws of the curvature, and mean and covariance of δ for each."""
-        precision = np.linalg.inv(self._law_of_scores)
-        for _ in range(_DRAWS if self.noisy else 1):
-            H = self.drawn(rng)
-            HP = H @ precision
-            covariance = np.linalg.inv(HP @ H + np.diag(self.unit) / self._prior**2)
-            yield H, covariance @ (HP @ self.s), covariance
+    @cached_property
+    def _step(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean and covariance of δ, and the covariance of scores that it rests on."""
+        squares = self._possible(np.diag(self._prior**2 / self.unit))
+        found = self._after(squares)
+        for _ in range(_ROUNDS):
+            last, squares = squares, self._possible(self._raised(*found[:2]))
+            if np.all(np.abs(np.diag(squares - last)) <= _STILL * np.diag(squares)):
+                break
+            found = self._after(squares)
+        return found
 
-    def _most_gained(self, H: np.ndarray) -> np.ndarray:
+    def _after(self, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same for a step whose δδᵀ is this."""
+        H, variances = self._curvature
+        left = variances * squares
+        np.fill_diagonal(left, variances @ np.diag(squares))
+        scores = self._law_of_scores + left
+        HP = H @ np.linalg.inv(scores)
+        covariance = np.linalg.inv(HP @ H + np.diag(self.unit) / self._prior**2)
+        return covariance @ (HP @ self.s), covariance, scores
+
+    def _raised(self, step: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+        """The mean of δδᵀ, as many times as large as what ‖δ‖² may be is larger than its mean."""
+        roots = np.sqrt(self.unit)
+        step, law = roots * step, np.outer(roots, roots) * covariance
+        mean = float(np.trace(law) + step @ step)
+        deviation = np.sqrt(2.0 * np.sum(law**2) + 4.0 * step @ law @ step)
+        squares = (covariance + np.outer(step, step) / np.outer(roots, roots)) / mean
+        return (mean + _RAISED * deviation) * squares
+
+    def _possible(self, squares: np.ndarray) -> np.ndarray:
+        """δδᵀ, made smaller if δᵀHδ is certainly more than all that a step can gain."""
+        H, variances = self._curvature
+        diagonal = np.diag(squares)
+        doubt = np.sqrt(2.0 * diagonal @ variances @ diagonal)
+        gain = float(np.sum(H * squares) - _RAISED * doubt)
+        most = self._explained * self._rows
+        return squares * (most / gain) if gain > most else squares
+
+    @cached_property
+    def _rows(self) -> float:
+        """About how many rows the curvature is of."""
+        return max(float(np.trace(self.curvature())) / float(np.sum(self.unit)), 1e-300)
+
+    def _most_gained(self) -> np.ndarray:
         """A with δᵀAδ ≤ 1 for all steps, as none gains more than the mean squared residual."""
-        rows = max(float(np.trace(H)) / float(np.sum(self.unit)), 1e-300)
-        return H / (rows * self.mean_square(self.curvature()))
+        return self.curvature() / (self._rows * self._explained)
+
+    def _hidden_columns(self, into: np.ndarray) -> np.ndarray:
+        """How many times as many rows show the squares of a coefficient's own column, if private.
+
+        That of the largest entry is its own. Noise that hides squares hides how columns are alike.
+        """
+        if not self.private:
+            return np.zeros(len(into))
+        size = np.maximum(np.diag(self._products[0]), 1e-300)
+        return (CLEAR * np.diag(self._squared[1]) / size)[np.argmax(np.abs(into), axis=1)]
 
     def _rests_on_few(self, into: np.ndarray) -> np.ndarray:
         """Which coefficients of squared residuals shrunk rows may move more than can be seen."""
         if self.whole is None or self.base is not None:
             return np.zeros(len(into), dtype=bool)
         H = self.curvature()
-        scores = self._law_of_scores
-        pull = into @ np.linalg.solve(
-            H @ np.linalg.solve(scores, H) + np.diag(self.unit) / self._prior**2,
-            H @ np.linalg.inv(scores),
-        )
+        _, covariance, scores = self._step
+        pull = into @ covariance @ H @ np.linalg.inv(scores)
         own = self.hidden(unseen=True) - _BIAS * self.hidden()
         size = self.mean_square(H) * (pull**2 * (into != 0.0)) @ own
-        return size > _UNSEEN**2 * np.einsum("ij,jk,ik->i", pull, scores, pull)
+        return size > _UNSEEN**2 * _along(pull, scores)
 
-    @staticmethod
-    def _wider(rng: np.random.Generator, into: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-        """Quantiles of the largest of all standardised errors, one for each of `POINTS` above 0."""
-        into = into[np.any(into != 0.0, axis=1)]
-        deviations = np.sqrt(np.einsum("ij,ij->i", into @ covariance, into))
-        z = rng.standard_normal((_TOGETHER, len(covariance)))
-        errors = z @ np.linalg.cholesky(covariance).T @ into.T / deviations
-        levels = 2.0 * ndtr(POINTS[POINTS > 0.0]) - 1.0
-        return np.quantile(np.max(np.abs(errors), axis=1, initial=0.0), levels)
+
+def _along(into: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """The variance of each of ``into @ δ``."""
+    return np.maximum(np.einsum("ij,ij->i", into @ covariance, into), 0.0)
 
 
 def positive_part(A: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ _SURE = 0.8
 #: A count is clear if it is so many deviations of its noise.
 _CLEAR = 2.5
 #: Nothing is said of a tail with so many deviations of noise more above a step than the law says.
-_MORE = 1.0
+_MORE = 2.0
 
 
 def tail_end(
