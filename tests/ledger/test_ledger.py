@@ -63,12 +63,14 @@ def test_the_whole_budget_can_be_spent_at_once(ledger):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
-@pytest.mark.parametrize("bounds", ["private", ((0, 1), (0, 1), (0, 1))])
-def test_one_fit_of_several_questions_can_have_the_whole_budget(epsilon, bounds):
+@pytest.mark.parametrize(
+    ("bounds", "screen"), [("private", None), (((0, 1),) * 3, None), (((0, 1),) * 3, 1)]
+)
+def test_one_fit_of_several_questions_can_have_the_whole_budget(epsilon, bounds, screen):
     X, y = data()
     privacy = pv.RecordDP(epsilon, DELTA, bounds, (0, 1))
     ledger = pv.Ledger(epsilon, DELTA)
-    est = pv.PrivateLasso(privacy=privacy, ledger=ledger).fit(X[:, :3], y)
+    est = pv.PrivateLasso(privacy=privacy, ledger=ledger, screen=screen).fit(X[:, :3], y)
     assert 0.99 * epsilon < ledger.spent() <= epsilon
     assert compose([est.guarantee_])["epsilon"] <= epsilon
 

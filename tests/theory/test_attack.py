@@ -105,6 +105,23 @@ def test_true_positive_rates_are_those_of_a_curve():
     assert (perfect.auc, perfect.advantage, float(perfect.tpr(0.0))) == (1.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("lam", [5.0, 8.0, 30.0])
+def test_of_a_release_of_nothing_an_attack_is_a_guess(lam):
+    attack = pv.state_evolution(pv.Model(), lam, pv.Gram(0.1)).attack()
+    fpr = np.array([0.0, 1e-3, 0.1, 0.5, 1.0])
+    for each in (attack, attack.of_quantile(0.99), attack.of_record(3.0)):
+        assert each.tpr(fpr) == pytest.approx(fpr, rel=1e-6)
+        assert each.auc == pytest.approx(0.5, abs=1e-9)
+        assert each.advantage == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [1e-12, 1e-6])
+def test_with_next_to_no_noise_every_record_is_found(sigma):
+    attack = pv.state_evolution(pv.Model(), 0.2, pv.Gram(sigma)).attack()
+    for each in (attack, attack.of_quantile(0.99)):
+        assert 1.0 - 1e-3 < each.auc <= 1.0
+
+
 def test_where_no_attack_is_predicted():
     unstable = pv.state_evolution(pv.Model(), 0.05, pv.Gram(1.0))
     infinite = pv.state_evolution(pv.Model(alpha=2.0), 0.5, pv.Isotropic(0.1))

@@ -52,9 +52,9 @@ _ROUNDING = 1e-9
 _STEP = 0.05
 #: The first step by which an ε is raised, relative to it and absolute.
 _RAISED, _FIRST = 1e-4, 1e-12
-#: How much smaller an ε may be than that of the convolution, relative to it, and the halvings of
-#: this interval.
-_LOWERED, _HALVINGS = 1e-3, 10
+#: The ε of a convolution is moved by so much at most, relative to it, and a little further up, or
+#: less far down, than the difference of the two δ suggests.
+_MOVED, _FURTHER = 1e-3, 1.1
 #: e^(−L) below this may have lost digits.
 _SMALL = 1e-290
 
@@ -71,13 +71,16 @@ class _Beside(ComposedLoss):
         return type(self)(tuple(part.scaled(factor) for part in self.parts))
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest ε for δ: close to that of the convolution, where `delta` agrees."""
-        high = raised(self, super().epsilon(delta), delta)
-        low = high * (1.0 - _LOWERED)
-        for _ in range(_HALVINGS if 0.0 < high < math.inf else 0):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return high
+        """Return the smallest ε for δ: that of the convolution, moved to where `delta` agrees."""
+        near = super().epsilon(delta)
+        if not 0.0 < near < math.inf:
+            return raised(self, near, delta)
+        # Both profiles have about the same slope.
+        logs = np.log(np.maximum(*super().deltas(near * np.array([1.0 - _MOVED, 1.0]))))
+        change = math.log(delta / max(self.delta(near), 1e-300)) / max(logs[0] - logs[1], 1e-300)
+        change *= _FURTHER if change < 0.0 else 1.0 / _FURTHER
+        moved = near * (1.0 - _MOVED * min(max(change, -1.0), 1.0))
+        return moved if self.delta(moved) <= delta else raised(self, near, delta)
 
 
 @dataclass(frozen=True)

@@ -178,8 +178,8 @@ def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Pr
     # each unknown by that of its row: the tolerances of the solver are absolute, it ignores tiny
     # coefficients, and F may be much larger or smaller than 1.
     sizes = np.abs(F).max(axis=0)
-    unit = 1.0 / np.where(sizes > 0, sizes, 1.0)
-    level = float(np.exp(np.mean(np.log(unit))))
+    level = 1.0 / float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if sizes.any() else 1.0
+    unit = np.divide(1.0, sizes, out=np.full(n, level), where=sizes > 0)
     A = F * unit
     lengths = np.linalg.norm(A, axis=1)
     rows = 1.0 / np.where(lengths > 0, lengths, 1.0)

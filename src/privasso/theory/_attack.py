@@ -127,6 +127,8 @@ _NODES = 8
 #: Steps of the search for a threshold.
 _STEPS = 70
 _LARGEST = 1e15
+#: Less information than this tells nothing: differences of ℓ are beyond its rounding errors.
+_NOTHING = 1e-24
 #: Points whose advantages are computed at once.
 _BATCH = 256
 
@@ -175,6 +177,9 @@ class Attack:
         at = real_array("threshold", threshold, finite=False)
         if math.isinf(self.information):
             return np.zeros(at.shape), np.ones(at.shape)
+        if self.information <= _NOTHING:  # ℓ = 0
+            passed = np.where(at < 0.0, 1.0, 0.0)
+            return passed, passed.copy()
         out, into = (_exceeds(side, at.reshape(-1, 1)) for side in self._sides())
         return out.reshape(at.shape), into.reshape(at.shape)
 
@@ -187,6 +192,8 @@ class Attack:
         found = np.where(wanted >= 1.0, 1.0, 0.0)
         if math.isinf(self.information):
             return np.ones(wanted.shape)
+        if self.information <= _NOTHING:  # a guess that is right as often as it is wrong
+            return np.where(inside, wanted, found)
         found[inside] = self.rates(self._thresholds(wanted[inside]))[1]
         return found
 
@@ -218,18 +225,23 @@ class Attack:
     def _auc(self) -> float:
         if math.isinf(self.information):
             return 1.0
+        if self.information <= _NOTHING:
+            return 0.5
         out, into = self._sides()
         gap = into.mean[:, None] - out.mean[None, :]
         spread = np.hypot(into.spread[:, None], out.spread[None, :])
-        higher = ndtr(gap / np.maximum(spread, 1e-300))
-        return float(into.weight @ higher @ out.weight)
+        with np.errstate(over="ignore"):
+            higher = ndtr(gap / np.maximum(spread, 1e-300))
+        return min(float(into.weight @ higher @ out.weight), 1.0)
 
     def _sides(self) -> tuple[_Side, _Side]:
         """ℓ under "out" and under "in", as mixtures of normal laws over the residual."""
         V, J = self.V, self.information
         whole = self.residual is None
         centre = 0.0 if self.residual is None else self.residual
-        variance = 1.0 if whole else 1.0 - self.overlap
+        # The covariance of A and r, −V, is at most √(J·variance), also where rounding hides that
+        # releases differ.
+        variance = 1.0 if whole else max(1.0 - self.overlap, V * V / J)
         spread2 = J - V * V / variance
         if spread2 < -1e-6 * J:
             raise ValueError(
