@@ -1,5 +1,6 @@
 """Programs: what they ask depends on answers alone, and answers do not depend on the storage."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -166,12 +167,14 @@ def test_the_questions_cost_what_is_stated(name):
     """Composed by other code than that which the noise was calibrated with."""
     _, ask, _ = asked(name)
     losses = [query.loss for query, _ in ask.transcript]
-    # Choices one after the other compose exactly only together.
-    single = [one for one in losses if isinstance(one, ChoiceLoss)]
-    if single:
-        together = ChoiceLoss(single[0].epsilon_each, sum(one.count for one in single))
-        losses = [together, *(one for one in losses if one not in single)]
-    delta = compose_losses(losses).delta(2.0)
+    # Choices of the same ε₀ one after the other compose exactly only together.
+    counts: Counter[float] = Counter()
+    for one in losses:
+        if isinstance(one, ChoiceLoss):
+            counts[one.epsilon_each] += one.count
+    together = [ChoiceLoss(epsilon, count) for epsilon, count in counts.items()]
+    others = [one for one in losses if not isinstance(one, ChoiceLoss)]
+    delta = compose_losses([*together, *others]).delta(2.0)
     assert 0.3e-4 < delta < 1.03e-4
     assert all(query.sentence for query, _ in ask.transcript)
 

@@ -63,7 +63,7 @@ class Ledger:
     ...
     privasso.ledger._book.BudgetError: a release with ε = 1.5 does not fit into the budget of \
 ε = 2, δ = 1e-06: ε = 1.612 is spent by 2 releases together, whose settings may have been chosen \
-as you went, and at δ = 1e-06 a further one may have ε up to 0.8989; nothing was drawn
+as you went, and at δ = 1e-06 a further one may have ε up to 0.915; nothing was drawn
     """
 
     _store: Store
