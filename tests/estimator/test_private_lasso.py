@@ -186,7 +186,11 @@ def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch, d
     def gives_up(*args, **kwargs):
         raise RuntimeError("the linear programme failed")
 
-    for road in ("_postprocess.solve_problem", "_postprocess.solve_problems", "_denoised.GramLasso"):
+    for road in (
+        "_postprocess.solve_problem",
+        "_postprocess.solve_problems",
+        "_denoised.GramLasso",
+    ):
         monkeypatch.setattr(f"privasso.fit.{road}", gives_up)
     est = pv.PrivateLasso(1.0, STRONG, denoise=denoise)
     with pytest.raises(RuntimeError, match=r"budget of this fit is spent.*programme failed\.$"):
