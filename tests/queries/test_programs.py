@@ -173,7 +173,7 @@ def test_the_questions_cost_what_is_stated(name):
         if isinstance(one, ChoiceLoss):
             counts[one.epsilon_each] += one.count
     together = [ChoiceLoss(epsilon, count) for epsilon, count in counts.items()]
-    others = [one for one in losses if not isinstance(one, ChoiceLoss)]
+    others: list[Any] = [one for one in losses if not isinstance(one, ChoiceLoss)]
     delta = compose_losses([*together, *others]).delta(2.0)
     assert 0.3e-4 < delta < 1.03e-4
     assert all(query.sentence for query, _ in ask.transcript)
