@@ -70,9 +70,14 @@ def rounded(cell: str, digits: str) -> str:
 
     >>> rounded("−0.714 ± 0.01", "2"), rounded("0.7", ""), rounded("1,000", "2")
     ('−0.71', '0.7', '1,000')
+    >>> rounded("-0.004", "2")  # a zero has no sign
+    '0.00'
     """
     found = re.fullmatch(r"([<> +−-]*)(\d+\.\d+)(?: ±.*)?", cell)
-    return f"{found[1]}{float(found[2]):.{int(digits)}f}" if found and digits else cell
+    if not found or not digits:
+        return cell
+    number = f"{float(found[2]):.{int(digits)}f}"
+    return f"{found[1] if float(number) else found[1].rstrip('-−')}{number}"
 
 
 def parts(text: str) -> list[str]:
