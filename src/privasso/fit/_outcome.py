@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,6 @@ from privasso.operators import Covariates
 from privasso.privacy import Formal, Guarantee, Privacy
 from privasso.programs import Intervals, RecordStatistics
 from privasso.solvers import Status
-
-if TYPE_CHECKING:
-    pass
 
 #: Said where the coefficients at one λ are all that is released.
 ONE_LAM = (

@@ -11,7 +11,6 @@ from privasso.paper._figure import DESIGNS, LOOKS, shown
 
 #: An entry of a legend: its name, and the look of its line or marker, or of several side by side.
 Ink = dict[str, Passed]
-Spot = tuple[float, float]
 Entry = tuple[str, "Ink | list[Ink]"]
 
 #: Column, name and colour of each way in which Algorithm 1 ends (None: colour of the design).
