@@ -50,7 +50,7 @@ def normal_law(
     >>> normal_law(one, np.ones(1), 4.0 * one, no > 0.0, no).quantiles[0, ::8].tolist()
     [-7.0, 1.0, 9.0]
     """
-    spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", into @ covariance, into), 0.0))
+    spread = np.sqrt(variances_along(into, covariance))
     quantiles = (into @ mean)[:, None] + spread[:, None] * POINTS
     live = spread > 0.0
     z = np.random.default_rng(_SEED).standard_normal((_TOGETHER, len(covariance)))
@@ -58,6 +58,11 @@ def normal_law(
     levels = 2.0 * ndtr(POINTS[POINTS > 0.0]) - 1.0
     together = np.quantile(np.max(np.abs(errors), axis=1, initial=0.0), levels)
     return Law(quantiles, unknown, more, together)
+
+
+def variances_along(into: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """The variance of each of ``into @ δ``."""
+    return np.maximum(np.einsum("ij,ij->i", into @ covariance, into), 0.0)
 
 
 def at_level(level: float) -> float:

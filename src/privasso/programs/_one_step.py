@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from privasso.programs._correlations import NoisyProducts
-from privasso.programs._laws import FEW, NEVER, Law, normal_law
+from privasso.programs._laws import FEW, NEVER, Law, normal_law, variances_along
 
 #: How far squared scores may differ from what the mean square says, before they are looked at.
 _UNLIKE = 0.5
@@ -182,13 +182,13 @@ class OneStep:
         """The law of ``into @ δ``."""
         step, covariance, _ = self._step
         before = self._prior**2 * (into**2 @ (1.0 / self.unit))
-        part = np.divide(_along(into, covariance), before, out=np.ones(len(into)), where=before > 0)
+        part = _part_left(into, covariance, before)
         # What the sums alone leave open falls about as one over the rows squared, where noise does.
         most = (self.most / self._prior) ** 2
         if self.private:
             # A step that can be larger than the prior says must be pulled by less.
             free = np.linalg.inv(self._most_gained() + np.diag(self.unit) / self.prior**2)
-            free = np.divide(_along(into, free), before, out=np.ones(len(into)), where=before > 0)
+            free = _part_left(into, free, before)
             most = np.minimum(most, 1.0 / np.maximum(_WIDE**2, _WIDE**2 * free))
         more = np.sqrt(part * (1.0 - most) / (np.maximum(1.0 - part, 1e-12) * most))
         hidden, few = self._hidden_columns(into), self._rests_on_few(into)
@@ -289,12 +289,13 @@ class OneStep:
         pull = into @ covariance @ H @ np.linalg.inv(scores)
         own = self.hidden(unseen=True) - _BIAS * self.hidden()
         size = self.mean_square(H) * (pull**2 * (into != 0.0)) @ own
-        return size > _UNSEEN**2 * _along(pull, scores)
+        return size > _UNSEEN**2 * variances_along(pull, scores)
 
 
-def _along(into: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """The variance of each of ``into @ δ``."""
-    return np.maximum(np.einsum("ij,ij->i", into @ covariance, into), 0.0)
+def _part_left(into: np.ndarray, covariance: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """What is left of the variance of each of ``into @ δ``, as a part of that before."""
+    left = variances_along(into, covariance)
+    return np.divide(left, before, out=np.ones(len(into)), where=before > 0)
 
 
 def positive_part(A: np.ndarray) -> np.ndarray:
