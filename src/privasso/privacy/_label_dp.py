@@ -46,7 +46,8 @@ class LabelDP(Formal):
     kappa : float, optional
         Of objective perturbation: the largest residual that is not clipped, as a part of the
         range of the labels. By default 0.1·(m/100)^(1/3), m = ε times the rows for each column,
-        but at most 0.25, and at least 0.1, or 0.08 where a label is emptied.
+        but at most 0.25, and at least 0.1, or 0.08 where a label is emptied. With more columns than
+        rows the least is √(ε/3) times as large for ε > 3.
     t : float, optional
         Of objective perturbation: squared length of a row over the ridge. By default it is chosen
         from the covariates, see `clipped_settings`.
