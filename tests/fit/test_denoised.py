@@ -12,6 +12,7 @@ from privasso._clock import Clock
 from privasso.fit import Denoised, TimeLimitWarning
 from privasso.fit._release_law import Posterior
 from privasso.operators import Covariates
+from privasso.solvers import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 PRIVACY = pv.LabelDP(3.0, 1e-6, (-4.0, 4.0))
@@ -54,6 +55,38 @@ def test_against_scikit_learn_on_standardised_columns(centre, storage, weighted,
         assert intercept == pytest.approx(expected, abs=1e-9)
     assert not lasso.solve(1.0001 * lasso.largest_lam)[0].any()
     assert lasso.solve(0.999 * lasso.largest_lam)[0].any()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(8, 20), (60, 9)])
+def test_columns_too_many_for_a_gram_matrix_have_the_same_coefficients(
+    monkeypatch, weighted, shape
+):
+    w = np.random.default_rng(8).random(shape[0]) + 0.2 if weighted else None
+    _, rows, guess = case(0, *shape, weights=None if w is None else w / w.mean())
+    by_gram = Denoised(guess, rows, tol=1e-10)
+    monkeypatch.setattr("privasso.fit._denoised.MOST_COLUMNS", 5)
+    by_rows = Denoised(guess, rows, tol=1e-10)
+    lams = by_gram.largest_lam * np.array([0.5, 0.1])
+    assert by_rows.largest_lam == pytest.approx(by_gram.largest_lam, rel=1e-10)
+    one, other = by_gram.path(lams), by_rows.path(lams)
+    fitted = rows.normal_products(one.coef[rows.live])
+    again = rows.normal_products(other.coef[rows.live])
+    units = np.abs(fitted).max(axis=1)[:, None]
+    np.testing.assert_allclose(again / units, fitted / units, atol=1e-6)
+    assert by_rows.choose() == pytest.approx(by_gram.choose(), rel=1e-10)
+
+
+@pytest.mark.parametrize("ended", [Status.TIME_LIMIT, Status.MAX_ITER, Status.DIVERGED])
+def test_what_was_not_found_is_an_error_with_its_status(monkeypatch, ended):
+    _, rows, guess = case()
+    lasso = Denoised(guess, rows)
+    x = np.zeros((int(rows.live.sum()), 1))
+    monkeypatch.setattr(lasso, "_solutions", lambda lams, clock: (x, [ended]))
+    with pytest.raises(pv.NotConvergedError, match="use a larger lam") as caught:
+        lasso.solve(0.5 * lasso.largest_lam)
+    assert caught.value.solution.status is ended
+    assert caught.value.solution.kkt == pytest.approx(1.0)  # at zero the largest slope is 2 λ
 
 
 def test_the_path_is_the_solutions():
@@ -129,6 +162,19 @@ def test_columns_in_other_units_change_no_digit_of_a_prediction(lam, fit_interce
     assert other.lam_ == plain.lam_
     np.testing.assert_array_equal(other.coef_ * s, plain.coef_)
     np.testing.assert_array_equal(other.predict(X * s), plain.predict(X))
+
+
+def test_more_columns_than_rows_at_a_large_budget():
+    """A κ that suits few rows for each column clips nearly all residuals of such tables."""
+    scores = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((580, 120))
+        y = np.clip(X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(580), -3, 3)
+        privacy = pv.LabelDP(10.0, 1e-6, (-3.0, 3.0))
+        est = pv.PrivateLasso(privacy=privacy, screen="all", random_state=seed)
+        scores.append(est.fit(X[:80], y[:80]).score(X[80:], y[80:]))
+    assert np.mean(scores) > 0.25
 
 
 def test_storages_agree_to_the_error_of_the_chain():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -24,12 +23,13 @@ _SPAN, _POINTS = 1e-3, 36
 #: Points of the grid that are solved at a time.
 _TOGETHER = 12
 #: Why there are no coefficients, and what to do.
-_UNSOLVED = {
-    Status.TIME_LIMIT: "The time limit was over before the coefficients were found; allow more "
-    "time, or use a larger lam.",
-    Status.MAX_ITER: "The coefficients were not found to the accuracy of tol; use a larger lam or "
-    "a larger tol.",
-}
+_LATE = (
+    "The time limit was over before the coefficients were found; allow more time, or use a larger "
+    "lam."
+)
+_COARSE = (
+    "The coefficients were not found to the accuracy of tol; use a larger lam or a larger tol."
+)
 
 
 class Denoised:
@@ -56,8 +56,9 @@ class Denoised:
 
     @cached_property
     def _columns(self) -> np.ndarray | None:
-        """F for standardised columns, if these are too many for a Gram matrix."""
-        if self._scale.size <= MOST_COLUMNS:
+        """F for standardised columns, where there are too many for a Gram matrix."""
+        m, n = self.rows.shape
+        if self._scale.size <= MOST_COLUMNS or m >= n:
             return None
         Z = np.empty((self.rows.shape[0], self._scale.size))
         for span, block in self.rows.blocks():
@@ -68,6 +69,10 @@ class Denoised:
     def _gram(self) -> np.ndarray:
         """FᵀF for standardised columns."""
         return self.rows.gram / np.outer(self._scale, self._scale)
+
+    @cached_property
+    def _lasso(self) -> GramLasso:
+        return GramLasso(self._gram, min(self.rows.shape))
 
     def _products(self, x: np.ndarray) -> np.ndarray:
         """FᵀFx for standardised columns."""
@@ -100,9 +105,11 @@ class Denoised:
         lam = positive_float("lam", lam)
         x, (status,) = self._solutions(np.array([lam]), clock or Clock())
         if status is not Status.CONVERGED:
-            kkt = float(np.max(violations(self._slopes - self._products(x)[:, 0], x[:, 0], lam)))
-            found = Solution(x[:, 0], status, 0, 0.0, kkt / lam, kkt / lam, math.inf, "cd")
-            raise NotConvergedError(replace(found, message=_UNSOLVED[status]))
+            left = violations(self._slopes - self._products(x)[:, 0], x[:, 0], lam)
+            kkt, said = float(np.max(left)) / lam, _LATE if status is Status.TIME_LIMIT else _COARSE
+            raise NotConvergedError(
+                Solution(x[:, 0], status, 0, 0.0, kkt, kkt, math.inf, "cd", message=said)
+            )
         return self._complete(x[:, 0])
 
     def path(self, lams: np.ndarray, *, clock: Clock | None = None) -> CoefficientPath:
@@ -157,8 +164,7 @@ class Denoised:
         if not self.rows.live.any():
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
         if self._columns is None:
-            lasso = GramLasso(self._gram, min(self.rows.shape))
-            x, solved = lasso.path(self._slopes, lams, tol=self.tol, clock=clock)
+            x, solved = self._lasso.path(self._slopes, lams, tol=self.tol, clock=clock)
             other = Status.TIME_LIMIT if clock.expired() else Status.MAX_ITER
             status = [Status.CONVERGED if one else other for one in solved.tolist()]
             return x, np.array(status, dtype=object)
